@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * steer: hands a new connection to a listener. One instance, and one set of group_maps.h, for each
+ * group; the tables of workers and listeners are shared by all groups (maps.h).
+ *
+ * One run: settings -> choose a slot (choose.h) -> give it to the kernel -> count. Whatever goes
+ * wrong, nothing is selected, the reason is counted, and the kernel's own hash chooses. It never
+ * drops. Attached as SELECT_OR_MIGRATE it also places the connections of a closing listener.
+ */
+#include <linux/bpf.h>
+#include "choose.h"
+#include <bpf/bpf_helpers.h>
+
+/* Verdicts of bpf_sk_select_reuseport; user space's errno.h is not for this target. */
+#define ENOENT 2
+#define EBADFD 77
+
+char LICENSE[] SEC("license") = "GPL";
+
+static __always_inline void load_count(struct load *load, bool migrating)
+{
+	if (!load)
+		return;
+	if (migrating)
+		__sync_fetch_and_add(&load->migrated, 1);
+	else
+		__sync_fetch_and_add(&load->steered, 1);
+}
+
+static __always_inline void count_selection(__u32 slot, bool migrating)
+{
+	struct member *member = bpf_map_lookup_elem(&members, &slot);
+	__u32 row;
+
+	if (!member)
+		return;
+	row = member->worker;
+	load_count(bpf_map_lookup_elem(&worker_load, &row), migrating);
+	row = member->listener;
+	load_count(bpf_map_lookup_elem(&listener_load, &row), migrating);
+}
+
+static __always_inline __u32 outcome_of_error(long err)
+{
+	if (err == -ENOENT)
+		return OUTCOME_EMPTY_SLOT;
+	if (err == -EBADFD)
+		return OUTCOME_OTHER_GROUP;
+	return OUTCOME_REFUSED;
+}
+
+/*
+ * A map's address is a pointer that may not be used as a number until it was stored in a map and
+ * read back. Every run writes the row, which is its CPU's own, before it reads it.
+ */
+static __always_inline __u64 listeners_address(__u64 *address)
+{
+	*address = (__u64)&listeners;
+	return *(volatile __u64 *)address;
+}
+
+/* Readies a choice; false if a map cannot be read, which only a broken load could cause. */
+static __always_inline bool choice_init(struct choice *choice)
+{
+	const __u32 row = 0;
+	__u64 *scratch = bpf_map_lookup_elem(&address, &row);
+
+	choice->settings = bpf_map_lookup_elem(&settings, &row);
+	choice->rotation = bpf_map_lookup_elem(&rotation, &row);
+	choice->snapshot = bpf_map_lookup_elem(&snapshot, &row);
+	if (!scratch || !choice->settings || !choice->rotation || !choice->snapshot)
+		return false;
+	choice->array = listeners_address(scratch);
+	choice->seed = bpf_get_prandom_u32();
+	choice->nr_considered = 0;
+	return true;
+}
+
+/* Selects a listener and returns what became of it. */
+static __always_inline __u32 select_listener(struct sk_reuseport_md *ctx)
+{
+	bool migrating = ctx->migrating_sk != NULL;
+	struct choice choice;
+	__u32 slot;
+	long err;
+
+	if (ctx->ip_protocol != IPPROTO_TCP)
+		return OUTCOME_NOT_TCP;
+	if (!choice_init(&choice))
+		return OUTCOME_NO_SETTINGS;
+	if (choice.settings->policy == POLICY_HASH)
+		return OUTCOME_HASH;
+	slot = choose(&choice);
+	if (slot == NO_SLOT)
+		return OUTCOME_NO_LISTENER;
+	err = bpf_sk_select_reuseport(ctx, &listeners, &slot, 0);
+	if (err)
+		return outcome_of_error(err);
+	choice_commit(&choice);
+	count_selection(slot, migrating);
+	return migrating ? OUTCOME_MIGRATED : OUTCOME_SELECTED;
+}
+
+SEC("sk_reuseport/migrate")
+int steer(struct sk_reuseport_md *ctx)
+{
+	__u32 outcome = select_listener(ctx);
+	__u64 *count = bpf_map_lookup_elem(&counters, &outcome);
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	return SK_PASS;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the kernel side and the user side share: the values of the pinned maps and the records that
+ * the iterators write. A change of any of these layouts raises LAYOUT_VERSION; a binary that finds
+ * pins of another version replaces them.
+ *
+ * Only fixed-width types and no implicit padding, so that both sides and bpftool agree.
+ */
+#ifndef SOCKSTEER_TYPES_H
+#define SOCKSTEER_TYPES_H
+
+#include <linux/types.h>
+
+#define LAYOUT_VERSION 1
+
+/* Slots of one group. A group may hold more listeners than the kernel's initial 128. */
+#define MAX_SLOTS 1024
+
+/* Rows of the worker and listener tables, over all groups. */
+#define MAX_WORKERS 4096
+#define MAX_LISTENERS 4096
+
+#define COMM_SIZE 16
+
+#define DEFAULT_WEIGHT 1
+#define MAX_WEIGHT 1000
+
+enum outcome {
+#define OUTCOME(NAME, name, text) OUTCOME_##NAME,
+#include "socksteer/counters.def"
+	NR_OUTCOMES,
+};
+
+/* What a worker is doing at the moment of reading. */
+enum worker_state {
+	STATE_UNKNOWN,
+	STATE_IDLE, /* blocked waiting for events */
+	STATE_BUSY, /* its event loop runs a handler */
+	STATE_UNATTENDED, /* nobody waits for this listener */
+	NR_STATES,
+};
+
+enum worker_flag {
+	WORKER_DRAINING = 1 << 0,
+};
+
+/* layout: the version of everything that is pinned. */
+struct layout {
+	__u32 version; /* LAYOUT_VERSION of the binary that pinned */
+};
+
+/* workers: worker -> who it is. Written by user space only. pid 0 means that the row is free. */
+struct worker {
+	__u32 pid; /* thread group id in the initial pid namespace */
+	__u32 weight; /* share of load relative to the others, 1..MAX_WEIGHT */
+	__u32 flags; /* enum worker_flag */
+	__u32 generation; /* raised when the row gets a new owner */
+	__u64 event_loop; /* opaque identity of its epoll instance, 0 without one */
+	char comm[COMM_SIZE];
+};
+
+/* listener_info: listener -> what the row stands for. Written by user space only. */
+struct listener_info {
+	__u64 cookie; /* SO_COOKIE of the socket, 0 means that the row is free */
+	__u32 generation; /* raised when the row gets a new owner */
+	__u32 worker; /* row of workers */
+};
+
+/* worker_load, listener_load: one value per CPU; monotonic, written by the kernel. */
+struct load {
+#define LOAD_COUNTER(name, text) __u64 name;
+#include "socksteer/counters.def"
+};
+
+enum owner_state {
+	OWNER_NEW, /* a listener, or a connection that is not established yet */
+	OWNER_OPEN, /* counted as opened */
+	OWNER_CLOSED, /* counted as closed */
+};
+
+/*
+ * conn_owner: socket -> who is charged for it. User space writes it on listeners, the kernel copies
+ * it to every accepted child (BPF_F_CLONE). The state makes each connection count exactly once
+ * although two programs see every event.
+ */
+struct conn_owner {
+	__u32 worker;
+	__u32 worker_generation;
+	__u32 listener;
+	__u32 listener_generation;
+	__u32 state; /* enum owner_state */
+};
+
+/* members (one map per group): slot -> who sits there. Written by user space only. */
+struct member {
+	__u64 cookie; /* SO_COOKIE of the listener, 0 means an empty slot */
+	__u64 joined_ns; /* CLOCK_MONOTONIC, nanoseconds */
+	__u32 worker; /* row of workers */
+	__u32 listener; /* row of listener_info */
+};
+
+enum policy {
+	POLICY_LEAST_LOADED,
+	POLICY_LEAST_CONN,
+	POLICY_P2C,
+	POLICY_ROUND_ROBIN,
+	POLICY_HASH,
+	NR_POLICIES,
+};
+
+/* settings (one map per group, one row): read on every run. Written by user space only. */
+struct settings {
+	__u32 policy; /* enum policy */
+	__u32 nr_slots; /* slots 0..nr_slots-1 may hold listeners */
+	__u32 busy_penalty; /* LOAD_UNIT = one connection, see policy.h */
+	__u32 reserved;
+	__u64 refresh_ns; /* how long a CPU relies on its snapshot before it starts a new pass */
+	/* Which group this is, for people and for a later attach. */
+	__u8 address[16]; /* network order; IPv4 in the first four bytes */
+	__u32 port;
+	__u32 family; /* AF_INET or AF_INET6 */
+	__u32 netns; /* inode number of the network namespace */
+	__u32 ifindex; /* bound device, 0 for any */
+	__u64 attached_ns; /* CLOCK_MONOTONIC, nanoseconds; 0 while the attach is unfinished */
+};
+
+/*
+ * rotation (one map per group, one row): round-robin as stride scheduling. The slot with the lowest
+ * pass is next and moves on by a stride that is shorter the heavier its worker is. A slot that
+ * joins, or comes back, starts at the clock, so that it gets no burst. Written by the kernel only.
+ */
+struct rotation {
+	__u64 clock; /* pass of the slot that was selected last */
+	__u64 pass[MAX_SLOTS];
+};
+
+/*
+ * snapshot (one map per group, one row per CPU): large groups are ranked by what this CPU knew a
+ * moment ago plus its own selections since. Written by the kernel only.
+ */
+struct snapshot {
+	__u64 refreshed_ns; /* when the last pass over the slots began, CLOCK_MONOTONIC */
+	__u32 cursor; /* the slot where the pass goes on, 0 between two passes */
+	__u32 rank[MAX_SLOTS]; /* see policy_rank() */
+	__u32 reserved;
+};
+
+enum event_kind {
+	EVENT_LISTENER_JOINED,
+	EVENT_LISTENER_LEFT,
+	EVENT_SELECTION_LOST,
+};
+
+/* events: ring buffer of things that user space has to act upon. */
+struct event {
+	__u32 kind; /* enum event_kind */
+	__u32 netns;
+	__u32 family;
+	__u32 port;
+	__u64 cookie;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+};
+
+enum row_kind {
+	ROW_LISTENER,
+	ROW_EPOLL,
+};
+
+/* Who waits on a listener's wait queue. */
+enum waiter_kind {
+	WAITER_NONE,
+	WAITER_EPOLL,
+	WAITER_THREAD, /* a blocked accept, poll or select */
+	WAITER_IO_URING,
+};
+
+/*
+ * What the inspect iterator writes for each listening TCP socket that a process holds, and for each
+ * epoll instance (then only kind, pid, fd, comm, start_ns and epoll are set).
+ * Kernel addresses appear only as opaque identities.
+ */
+struct inspect_row {
+	__u32 kind; /* enum row_kind */
+	__u32 pid;
+	__u32 fd;
+	__u32 uid; /* of the socket, in the initial user namespace */
+	__u64 start_ns; /* when the process started, CLOCK_BOOTTIME */
+	__u64 epoll; /* the epoll instance: itself, or the one that watches the listener */
+	char comm[COMM_SIZE];
+	/* Listeners only, from here on. */
+	__u64 socket; /* identity of the socket */
+	__u64 cookie;
+	__u64 group; /* identity of the reuseport group, 0 without SO_REUSEPORT */
+	__u8 address[16];
+	__u32 port;
+	__u32 family;
+	__u32 netns;
+	__u32 ifindex;
+	__u32 protocol; /* IPPROTO_TCP or IPPROTO_MPTCP */
+	__u32 group_size; /* listeners in the kernel's group */
+	__u32 prog_id; /* of the program attached to the group; 0 for none or for classic BPF */
+	__u32 prog_type; /* enum bpf_prog_type, 0 for none */
+	char prog_name[COMM_SIZE];
+	__u32 half_open;
+	__u32 queued;
+	__u32 backlog;
+	__u32 state; /* enum worker_state */
+	__u32 waiter; /* enum waiter_kind */
+	__u32 waiter_pid; /* the process whose thread waits at this moment, 0 for none */
+	__u8 reuseport;
+	__u8 v6only;
+	__u8 reserved[6];
+};
+
+/*
+ * Which connections the seed iterator may charge: those accepted on the group's address. A wildcard
+ * group takes every local address, so only the port is compared then.
+ */
+struct seed_filter {
+	__u32 netns;
+	__u32 family;
+	__u32 port;
+	__u32 any_address;
+	__u8 address[16];
+};
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "kernel/features.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <cap-ng.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#define CAP_BPF 39
+#endif
+
+static const struct {
+	unsigned int capability;
+	const char *name;
+	const char *purpose;
+} rights[] = {
+	{ CAP_BPF, "CAP_BPF", "load BPF programs" },
+	{ CAP_PERFMON, "CAP_PERFMON", "trace TCP state changes and read kernel state" },
+	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "copy the workers' listeners" },
+};
+
+/* What each live signal reads; bpf/listener.h asks the same of CO-RE. */
+static const struct {
+	const char *signal;
+	const char *type;
+	const char *field;
+} signals[] = {
+	{ "half-open", "inet_connection_sock", "icsk_accept_queue" },
+	{ "queued", "sock", "sk_max_ack_backlog" },
+	{ "idle or busy", "eppoll_entry", "wait" },
+	{ "idle or busy", "eventpoll", "wq" },
+};
+
+static int rights_check(struct failure *failure)
+{
+	size_t i;
+
+	if (capng_get_caps_process())
+		return failure_set(failure, EXIT_MISSING, EPERM,
+				   "cannot read this process's capabilities");
+	for (i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		if (!capng_have_capability(CAPNG_EFFECTIVE, rights[i].capability))
+			return failure_set(failure, EXIT_MISSING, EPERM,
+					   "%s is missing, which is needed to %s: run as root, or "
+					   "grant CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+					   rights[i].name, rights[i].purpose);
+	return 0;
+}
+
+static bool btf_has_field(const struct btf *btf, const char *type, const char *field)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	const struct btf_member *member;
+	const struct btf_type *btf_type;
+	int i;
+
+	if (id < 0)
+		return false;
+	btf_type = btf__type_by_id(btf, (__u32)id);
+	member = btf_members(btf_type);
+	for (i = 0; i < btf_vlen(btf_type); i++, member++)
+		if (!strcmp(btf__name_by_offset(btf, member->name_off), field))
+			return true;
+	return false;
+}
+
+static void add_missing(struct features *features, const char *signal)
+{
+	size_t used = strlen(features->signals_missing);
+
+	if (strstr(features->signals_missing, signal))
+		return;
+	snprintf(features->signals_missing + used, sizeof(features->signals_missing) - used, "%s%s",
+		 used ? ", " : "", signal);
+}
+
+/* The name of epoll's callback tells it from other waiters; it can be hidden by kptr_restrict. */
+static bool symbol_is_visible(const char *symbol)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long long address;
+	bool found = false;
+	char name[128];
+
+	if (!file)
+		return false;
+	while (!found && fscanf(file, "%llx %*c %127s%*[^\n]", &address, name) == 2)
+		found = address && !strcmp(name, symbol);
+	fclose(file);
+	return found;
+}
+
+int features_probe(struct features *ret_features, struct failure *failure)
+{
+	struct features features = {};
+	struct btf *btf;
+	size_t i;
+	int err;
+
+	err = rights_check(failure);
+	if (err)
+		return err;
+	btf = btf__load_vmlinux_btf();
+	if (!btf)
+		return failure_set(failure, EXIT_MISSING, ENOENT,
+				   "this kernel describes no types in /sys/kernel/btf/vmlinux: "
+				   "boot one built with CONFIG_DEBUG_INFO_BTF=y");
+	features.nr_cpus = (uint32_t)libbpf_num_possible_cpus();
+	features.has_rdonly_cast =
+		btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (!btf_has_field(btf, signals[i].type, signals[i].field))
+			add_missing(&features, signals[i].signal);
+	if (!symbol_is_visible("ep_poll_callback"))
+		add_missing(&features, "idle or busy");
+	btf__free(btf);
+	*ret_features = features;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the running kernel offers and what this process may do. Asked of BTF and of the process's
+ * capabilities, never of version numbers.
+ */
+#ifndef SOCKSTEER_KERNEL_FEATURES_H
+#define SOCKSTEER_KERNEL_FEATURES_H
+
+#include "base/failure.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct features {
+	uint32_t nr_cpus; /* possible CPUs: the values of a per-CPU map */
+	bool has_rdonly_cast; /* cheap reads of kernel memory, since 6.2 */
+	char signals_missing[256]; /* names of live signals that cannot be read, or "" */
+};
+
+/*
+ * Fails with EXIT_MISSING when a right or the kernel's BTF is missing, and names it. Missing signals
+ * are no failure: what is left still steers.
+ */
+int features_probe(struct features *ret_features, struct failure *failure);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What one group has for itself: its instance of steer and its maps, pinned in one folder.
+ */
+#ifndef SOCKSTEER_KERNEL_GROUP_MAPS_H
+#define SOCKSTEER_KERNEL_GROUP_MAPS_H
+
+#include "base/failure.h"
+#include "kernel/features.h"
+#include "kernel/tables.h"
+#include <stdint.h>
+
+/* Descriptors, owned; -1 where there is none. */
+struct group_maps {
+	int listeners;
+	int members;
+	int counters;
+	int settings;
+	int rotation;
+	int snapshot;
+	int program; /* steer */
+	uint32_t program_id;
+};
+
+#define GROUP_MAPS_NONE                                                                            \
+	(struct group_maps)                                                                        \
+	{                                                                                          \
+		-1, -1, -1, -1, -1, -1, -1, 0                                                      \
+	}
+
+/*
+ * Loads steer on the shared tables and pins it with its maps. On failure nothing stays pinned.
+ * steer's pin is made last: a folder that has it is whole.
+ */
+int group_maps_create(const struct features *features, const struct tables *tables,
+		      const char *folder, struct group_maps *ret_maps, struct failure *failure);
+
+/* Opens the pins of a folder. -ENOENT if the folder is not whole. */
+int group_maps_open(const char *folder, struct group_maps *ret_maps);
+
+/* Opens what there is of a folder, whole or not, of any layout; missing ones stay -1. */
+void group_maps_open_rest(const char *folder, struct group_maps *ret_maps);
+
+/*
+ * Finds the sockarray of a loaded steer program by the program's id, for programs that lost their
+ * pins. Needs CAP_SYS_ADMIN. The caller owns *ret_listeners.
+ */
+int group_maps_find_listeners(uint32_t program_id, int *ret_listeners);
+
+void group_maps_done(struct group_maps *maps);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "kernel/iterate.h"
+#include "base/cleanup.h"
+#include "inspect.skel.h"
+#include "kernel/log.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+/* How many rows the buffer grows by. */
+#define ROWS_STEP 1024
+
+static void cleanup_inspect(struct inspect_bpf **inspect)
+{
+	inspect_bpf__destroy(*inspect);
+}
+
+static void cleanup_link(struct bpf_link **link)
+{
+	bpf_link__destroy(*link);
+}
+
+static int refused(struct failure *failure, int err)
+{
+	failure_set(failure, EXIT_MISSING, -err,
+		    "the kernel refused to load the program that finds listeners: %s",
+		    strerror(-err));
+	kernel_log_add_tail(failure);
+	return err;
+}
+
+/* Reads an iterator to its end. It yields whole rows, as many as fit. */
+static int read_rows(int iterator, struct inspect_row **rows, size_t *nr_rows)
+{
+	size_t capacity = 0;
+	ssize_t length;
+
+	for (;;) {
+		if (*nr_rows == capacity) {
+			struct inspect_row *larger =
+				reallocarray(*rows, capacity + ROWS_STEP, sizeof(**rows));
+
+			if (!larger)
+				return -ENOMEM;
+			*rows = larger;
+			capacity += ROWS_STEP;
+		}
+		length = read(iterator, *rows + *nr_rows, (capacity - *nr_rows) * sizeof(**rows));
+		if (!length)
+			return 0;
+		/* The kernel pauses a long pass with EAGAIN. */
+		if (length < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (length > 0)
+			*nr_rows += (size_t)length / sizeof(**rows);
+	}
+}
+
+static int run_iterator(struct bpf_program *program, struct inspect_row **rows, size_t *nr_rows)
+{
+	struct bpf_link *link CLEANUP(cleanup_link) = bpf_program__attach_iter(program, NULL);
+	int iterator CLEANUP(cleanup_fd) = -1;
+
+	if (!link)
+		return -errno;
+	iterator = bpf_iter_create(bpf_link__fd(link));
+	if (iterator < 0)
+		return -errno;
+	return read_rows(iterator, rows, nr_rows);
+}
+
+/* inspect needs none of the tables; not creating them saves megabytes on each scan. */
+static void leave_out_tables(struct inspect_bpf *inspect)
+{
+	bpf_program__set_autoload(inspect->progs.seed, false);
+	bpf_map__set_autocreate(inspect->maps.workers, false);
+	bpf_map__set_autocreate(inspect->maps.worker_load, false);
+	bpf_map__set_autocreate(inspect->maps.listener_info, false);
+	bpf_map__set_autocreate(inspect->maps.listener_load, false);
+	bpf_map__set_autocreate(inspect->maps.events, false);
+	bpf_map__set_autocreate(inspect->maps.layout, false);
+	bpf_map__set_autocreate(inspect->maps.conn_owner, false);
+	bpf_map__set_autocreate(inspect->maps.seed_owners, false);
+}
+
+int inspect_rows(struct inspect_row **ret_rows, size_t *ret_nr_rows, struct failure *failure)
+{
+	struct inspect_bpf *inspect CLEANUP(cleanup_inspect) = inspect_bpf__open();
+	struct inspect_row *rows CLEANUP(cleanup_free) = NULL;
+	size_t nr_rows = 0;
+	int err;
+
+	if (!inspect)
+		return refused(failure, -errno);
+	kernel_log_start();
+	leave_out_tables(inspect);
+	err = inspect_bpf__load(inspect);
+	if (err)
+		return refused(failure, err);
+	err = run_iterator(inspect->progs.inspect, &rows, &nr_rows);
+	if (err)
+		return failure_set(failure, EXIT_FAILED, -err, "cannot look for listeners: %s",
+				   strerror(-err));
+	*ret_rows = TAKE_PTR(rows);
+	*ret_nr_rows = nr_rows;
+	return 0;
+}
+
+static int reuse_tables(struct inspect_bpf *inspect, const struct tables *tables)
+{
+	int err = bpf_map__reuse_fd(inspect->maps.workers, tables->workers);
+
+	if (!err)
+		err = bpf_map__reuse_fd(inspect->maps.worker_load, tables->worker_load);
+	if (!err)
+		err = bpf_map__reuse_fd(inspect->maps.listener_info, tables->listener_info);
+	if (!err)
+		err = bpf_map__reuse_fd(inspect->maps.listener_load, tables->listener_load);
+	if (!err)
+		err = bpf_map__reuse_fd(inspect->maps.events, tables->events);
+	if (!err)
+		err = bpf_map__reuse_fd(inspect->maps.layout, tables->layout);
+	if (!err)
+		err = bpf_map__reuse_fd(inspect->maps.conn_owner, tables->conn_owner);
+	return err;
+}
+
+static int fill_owners(struct inspect_bpf *inspect, const struct seed_owner *owners,
+		       size_t nr_owners)
+{
+	int map = bpf_map__fd(inspect->maps.seed_owners);
+	size_t i;
+
+	/* Of several listeners of one worker the first is charged. */
+	for (i = 0; i < nr_owners; i++)
+		if (bpf_map_update_elem(map, &owners[i].key, &owners[i].owner, BPF_NOEXIST) &&
+		    errno != EEXIST)
+			return -errno;
+	return 0;
+}
+
+int seed_connections(const struct tables *tables, const struct seed_filter *filter,
+		     const struct seed_owner *owners, size_t nr_owners, uint64_t *ret_nr_seeded,
+		     struct failure *failure)
+{
+	struct inspect_bpf *inspect CLEANUP(cleanup_inspect) = inspect_bpf__open();
+	struct inspect_row *rows CLEANUP(cleanup_free) = NULL;
+	size_t nr_rows = 0;
+	int err;
+
+	if (!inspect)
+		return refused(failure, -errno);
+	kernel_log_start();
+	bpf_program__set_autoload(inspect->progs.inspect, false);
+	err = reuse_tables(inspect, tables);
+	if (!err)
+		err = inspect_bpf__load(inspect);
+	if (err)
+		return refused(failure, err);
+	inspect->bss->seed_filter = *filter;
+	err = fill_owners(inspect, owners, nr_owners);
+	if (!err)
+		err = run_iterator(inspect->progs.seed, &rows, &nr_rows);
+	if (err)
+		return failure_set(failure, EXIT_FAILED, -err, "cannot count open connections: %s",
+				   strerror(-err));
+	*ret_nr_seeded = inspect->bss->nr_seeded;
+	return 0;
+}

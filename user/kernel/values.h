@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Values of array maps. The caller gives the type that the map has, see types.h. All: 0 or -errno.
+ */
+#ifndef SOCKSTEER_KERNEL_VALUES_H
+#define SOCKSTEER_KERNEL_VALUES_H
+
+#include "socksteer/types.h"
+#include <stdint.h>
+
+int value_read(int map, uint32_t key, void *ret_value);
+int value_write(int map, uint32_t key, const void *value);
+
+/* The whole map, nr_rows values of the map's type, in one call. */
+int values_read(int map, void *ret_values, uint32_t nr_rows);
+
+/* Sums of per-CPU rows over all possible CPUs. */
+int load_read(int map, uint32_t row, struct load *ret_load);
+int counter_read(int map, uint32_t row, uint64_t *ret_count);
+
+/* Sets a per-CPU row to zero on all CPUs. Only for rows that no live record names. */
+int load_clear(int map, uint32_t row);
+
+/* Puts a listener into a slot of a sockarray, and takes it out. A slot that is empty is no error. */
+int slot_put(int listeners, uint32_t slot, int listener_fd);
+int slot_clear(int listeners, uint32_t slot);
+/* The cookie of the listener in a slot. -ENOENT if it is empty. */
+int slot_read(int listeners, uint32_t slot, uint64_t *ret_cookie);
+
+/* Writes, and removes, the record of a listener. */
+int owner_write(int conn_owner, int listener_fd, const struct conn_owner *owner);
+int owner_remove(int conn_owner, int listener_fd);
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "steering/attach.h"
+#include "base/cleanup.h"
+#include "kernel/features.h"
+#include "kernel/group_maps.h"
+#include "kernel/iterate.h"
+#include "kernel/pins.h"
+#include "kernel/remote.h"
+#include "kernel/values.h"
+#include "steering/clear.h"
+#include "steering/names.h"
+#include "steering/pinned.h"
+#include "steering/place.h"
+#include "steering/roster.h"
+#include "steering/scan.h"
+#include "steering/sync.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+/* The group may change while it is attached; each change costs a new scan. */
+#define MAX_TRIES 5
+
+/* One attach from beginning to end. Everything here is given back by attach_done(). */
+struct attach {
+	const struct group_spec *spec;
+	const struct attach_options *options;
+	struct failure *failure;
+	struct features features;
+	int lock;
+	struct inventory inventory;
+	const struct group *group; /* in inventory */
+	char folder[FOLDER_SIZE];
+	char name[ADDRESS_TEXT_SIZE];
+	struct tables tables;
+	struct group_maps maps;
+	struct roster *roster;
+	bool created; /* this attach made the folder, so a failure has to clear it */
+};
+
+static void attach_done(struct attach *attach)
+{
+	free(attach->roster);
+	group_maps_done(&attach->maps);
+	tables_done(&attach->tables);
+	inventory_done(&attach->inventory);
+	cleanup_fd(&attach->lock);
+}
+
+static int several_match(const struct attach *attach)
+{
+	char name[ADDRESS_TEXT_SIZE];
+	size_t i;
+
+	failure_set(attach->failure, EXIT_USAGE, EINVAL,
+		    "%s matches several groups; name one by its address, --netns or --pid:",
+		    attach->spec->text);
+	for (i = 0; i < attach->inventory.nr_groups; i++) {
+		const struct group *group = &attach->inventory.groups[i];
+
+		if (!group_spec_matches(attach->spec, group))
+			continue;
+		group_name(group, name);
+		failure_add(attach->failure, "\n  %s --netns %u", name, group->netns);
+	}
+	return -EINVAL;
+}
+
+static int find_group(struct attach *attach)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < attach->inventory.nr_groups; i++) {
+		if (!group_spec_matches(attach->spec, &attach->inventory.groups[i]))
+			continue;
+		attach->group = &attach->inventory.groups[i];
+		count++;
+	}
+	if (!count)
+		return failure_set(attach->failure, EXIT_NOTHING, ENOENT,
+				   "nothing listens on %s%s: \"socksteer list\" shows every group",
+				   attach->spec->text,
+				   attach->spec->pid || attach->spec->netns ?
+					   " in that process or network namespace" :
+					   "");
+	if (count > 1)
+		return several_match(attach);
+	group_folder(attach->group, attach->folder);
+	group_name(attach->group, attach->name);
+	return 0;
+}
+
+static int check_reason(const struct attach *attach)
+{
+	char reason[128];
+
+	if (attach->group->reason == REASON_NONE)
+		return 0;
+	group_reason_text(attach->group, reason, sizeof(reason));
+	return failure_set(attach->failure, EXIT_NOTHING, ENOENT,
+			   "%s cannot be steered: %s; it was left alone", attach->name, reason);
+}
+
+/* Ends the last scan, if any, and finds the group anew. */
+static int rescan(struct attach *attach)
+{
+	int err;
+
+	inventory_done(&attach->inventory);
+	err = inventory_scan(&attach->inventory, attach->failure);
+	if (!err)
+		err = find_group(attach);
+	return err ? err : check_reason(attach);
+}
+
+/* A program of somebody else stays unless the user insists; one of ours that lost its pins goes. */
+static int check_program(const struct attach *attach)
+{
+	const struct group *group = attach->group;
+	char name[4 * COMM_SIZE + 1];
+
+	if (!group->prog_type || group->ours || attach->options->force || group_is_orphan(group))
+		return 0;
+	text_escape(group->prog_name, COMM_SIZE, name, sizeof(name));
+	if (!group->prog_id)
+		return failure_set(attach->failure, EXIT_FAILED, EBUSY,
+				   "%s has a classic BPF program of another owner attached: "
+				   "--force replaces it",
+				   attach->name);
+	return failure_set(attach->failure, EXIT_FAILED, EBUSY,
+			   "%s has a program of another owner attached (\"%s\", id %u): --force "
+			   "replaces it",
+			   attach->name, name, group->prog_id);
+}
+
+static int open_tables(struct attach *attach)
+{
+	int err = tables_open(&attach->tables, attach->failure);
+
+	if (err != -ENOENT)
+		return err;
+	/* Not complete, so no group is: clear what a killed attempt may have left. */
+	err = clear_everything(&attach->inventory, attach->failure);
+	return err ? err : tables_create(&attach->tables, attach->failure);
+}
+
+static int maps_failed(const struct attach *attach, int err)
+{
+	return failure_set(attach->failure, EXIT_FAILED, -err,
+			   "cannot use the maps below " PINS_PATH "/%s: %s", attach->folder,
+			   strerror(-err));
+}
+
+static int read_roster(struct attach *attach)
+{
+	int err = roster_read(&attach->tables, &attach->roster);
+
+	return err ? maps_failed(attach, err) : 0;
+}
+
+static int sync_until_stable(struct attach *attach, struct sync_report *report)
+{
+	int err, tries;
+
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		err = group_sync(attach->group, &attach->maps, attach->roster, report,
+				 attach->failure);
+		if (err != -ESTALE)
+			return err;
+		err = rescan(attach);
+		if (err)
+			return err;
+	}
+	return -ESTALE;
+}
+
+static struct seed_owner *seed_owners(const struct attach *attach, size_t *ret_nr_owners)
+{
+	size_t nr_listeners = attach->group->nr_listeners, i, used = 0;
+	struct seed_owner *owners = calloc(2 * nr_listeners, sizeof(*owners));
+	struct member member;
+	uint32_t slot;
+
+	for (i = 0; i < nr_listeners && owners; i++) {
+		const struct listener *listener = &attach->group->listeners[i];
+		struct conn_owner owner;
+
+		for (slot = 0; slot < MAX_SLOTS; slot++)
+			if (!value_read(attach->maps.members, slot, &member) &&
+			    member.cookie == listener->cookie)
+				break;
+		if (slot == MAX_SLOTS)
+			continue;
+		owner = roster_owner(attach->roster, member.worker, member.listener);
+		if (listener->event_loop)
+			owners[used++] = (struct seed_owner){ listener->event_loop, owner };
+		owners[used++] = (struct seed_owner){ listener->pid, owner };
+	}
+	*ret_nr_owners = used;
+	return owners;
+}
+
+static int seed(const struct attach *attach, uint64_t *ret_nr_seeded)
+{
+	static const uint8_t any[16];
+	const struct group *group = attach->group;
+	struct seed_filter filter = {
+		.netns = group->netns,
+		.family = group->family,
+		.port = group->port,
+		.any_address = !memcmp(group->address, any, sizeof(any)),
+	};
+	struct seed_owner *owners CLEANUP(cleanup_free) = NULL;
+	size_t nr_owners;
+
+	memcpy(filter.address, group->address, sizeof(filter.address));
+	owners = seed_owners(attach, &nr_owners);
+	if (!owners)
+		return failure_set(attach->failure, EXIT_FAILED, ENOMEM, "out of memory");
+	return seed_connections(&attach->tables, &filter, owners, nr_owners, ret_nr_seeded,
+				attach->failure);
+}
+
+static int attach_failed(const struct attach *attach, int err)
+{
+	const char *why = strerror(-err);
+
+	if (err == -EPERM)
+		why = "a member has its filters locked (SO_LOCK_FILTER)";
+	else if (err == -EOPNOTSUPP)
+		why = "a member is an MPTCP listener";
+	else if (err == -EINVAL)
+		why = "the listener is in no reuseport group";
+	return failure_set(attach->failure, EXIT_FAILED, -err,
+			   "cannot attach to %s: %s; the group was left as it was", attach->name,
+			   why);
+}
+
+/* The program belongs to the group, so any member's descriptor serves. */
+static int attach_program(const struct attach *attach)
+{
+	int err = -ESTALE;
+	size_t i, j;
+
+	for (i = 0; i < attach->group->nr_listeners; i++) {
+		const struct listener *listener = &attach->group->listeners[i];
+
+		for (j = 0; j < listener->nr_holders; j++) {
+			int fd CLEANUP(cleanup_fd) = -1;
+
+			if (remote_listener_take(listener->holders[j].pid, listener->holders[j].fd,
+						 listener->cookie, &fd))
+				continue;
+			err = reuseport_attach(fd, attach->maps.program);
+			if (!err)
+				return 0;
+		}
+	}
+	return attach_failed(attach, err);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* From here on the group counts as steered. */
+static int mark_attached(const struct attach *attach)
+{
+	struct settings settings;
+	int err = value_read(attach->maps.settings, 0, &settings);
+
+	settings.attached_ns = now_ns();
+	if (!err)
+		err = value_write(attach->maps.settings, 0, &settings);
+	return err ? maps_failed(attach, err) : 0;
+}
+
+/* Members that joined meanwhile would starve, so the group is looked at again until it is whole. */
+static int settle(struct attach *attach)
+{
+	struct sync_report report;
+	int err, tries;
+
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		err = rescan(attach);
+		if (!err)
+			err = sync_until_stable(attach, &report);
+		if (err || !report.nr_added)
+			return err;
+	}
+	return failure_set(attach->failure, EXIT_FAILED, EAGAIN,
+			   "%s keeps getting new listeners: try again when the server is calm",
+			   attach->name);
+}
+
+static int begin(struct attach *attach)
+{
+	struct settings settings;
+	int err;
+
+	err = group_maps_create(&attach->features, &attach->tables, attach->folder, &attach->maps,
+				attach->failure);
+	if (err)
+		return err;
+	attach->created = true;
+	settings_init(attach->group, attach->options->policy, &settings);
+	err = value_write(attach->maps.settings, 0, &settings);
+	return err ? maps_failed(attach, err) : read_roster(attach);
+}
+
+static int steer_group(struct attach *attach, struct attach_report *report)
+{
+	struct sync_report sync;
+	int err;
+
+	err = begin(attach);
+	if (!err)
+		err = sync_until_stable(attach, &sync);
+	if (!err)
+		err = seed(attach, &report->nr_seeded);
+	if (!err)
+		err = attach_program(attach);
+	if (!err)
+		err = settle(attach);
+	return err ? err : mark_attached(attach);
+}
+
+/* Already steered: only listeners that came or went since are brought up to date. */
+static int refresh_group(struct attach *attach, struct attach_report *report)
+{
+	struct sync_report sync;
+	int err = read_roster(attach);
+
+	if (!err)
+		err = sync_until_stable(attach, &sync);
+	report->already = true;
+	return err;
+}
+
+/* True, with the maps open, if the group is steered by a finished attach. */
+static bool is_steered(struct attach *attach)
+{
+	struct settings settings;
+
+	if (!attach->group->ours || group_maps_open(attach->folder, &attach->maps))
+		return false;
+	if (!value_read(attach->maps.settings, 0, &settings) && settings.attached_ns)
+		return true;
+	group_maps_done(&attach->maps);
+	return false;
+}
+
+/* Leaves the group, and the pins, as they were found. The failure that led here stays as it is. */
+static void undo(const struct attach *attach)
+{
+	struct inventory inventory = {};
+	struct failure ignored = {};
+
+	if (attach->lock < 0)
+		return;
+	if (attach->created && !inventory_scan(&inventory, &ignored))
+		clear_group(attach->folder, &inventory, &attach->tables, &ignored);
+	inventory_done(&inventory);
+	clear_unused_tables();
+}
+
+static int attach_locked(struct attach *attach, struct attach_report *report)
+{
+	int err = rescan(attach);
+
+	if (!err)
+		err = check_program(attach);
+	if (!err)
+		err = open_tables(attach);
+	if (err)
+		return err;
+	if (is_steered(attach))
+		return refresh_group(attach, report);
+	err = clear_group(attach->folder, &attach->inventory, &attach->tables, attach->failure);
+	if (!err)
+		err = steer_group(attach, report);
+	return err;
+}
+
+static void report_fill(const struct attach *attach, struct attach_report *report)
+{
+	memcpy(report->name, attach->name, sizeof(report->name));
+	report->nr_listeners = attach->group->nr_listeners;
+	report->nr_workers = group_nr_workers(attach->group);
+	memcpy(report->signals_missing, attach->features.signals_missing,
+	       sizeof(report->signals_missing));
+}
+
+int group_attach(const struct group_spec *spec, const struct attach_options *options,
+		 struct attach_report *ret_report, struct failure *failure)
+{
+	struct attach attach CLEANUP(attach_done) = {
+		.spec = spec,
+		.options = options,
+		.failure = failure,
+		.lock = -1,
+		.tables = TABLES_NONE,
+		.maps = GROUP_MAPS_NONE,
+	};
+	struct attach_report report = {};
+	int err;
+
+	err = features_probe(&attach.features, failure);
+	if (!err)
+		err = pins_check(failure);
+	if (!err)
+		err = pins_lock(&attach.lock, failure);
+	if (!err)
+		err = attach_locked(&attach, &report);
+	if (err) {
+		undo(&attach);
+		return err;
+	}
+	report_fill(&attach, &report);
+	*ret_report = report;
+	return 0;
+}

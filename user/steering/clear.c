@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "steering/clear.h"
+#include "base/cleanup.h"
+#include "kernel/group_maps.h"
+#include "kernel/pins.h"
+#include "kernel/remote.h"
+#include "kernel/values.h"
+#include "steering/place.h"
+#include "steering/roster.h"
+#include "steering/sync.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <string.h>
+
+bool group_is_orphan(const struct group *group)
+{
+	return group->prog_type == BPF_PROG_TYPE_SK_REUSEPORT && group->prog_id && !group->ours &&
+	       !strncmp(group->prog_name, "steer", sizeof(group->prog_name));
+}
+
+static const struct group *find_live(const char *folder, const struct inventory *inventory)
+{
+	char name[FOLDER_SIZE];
+	size_t i;
+
+	for (i = 0; i < inventory->nr_groups; i++) {
+		group_folder(&inventory->groups[i], name);
+		if (inventory->groups[i].id && !strcmp(name, folder))
+			return &inventory->groups[i];
+	}
+	return NULL;
+}
+
+static int detach_through(const struct listener *listener)
+{
+	int err = -ESTALE;
+	size_t i;
+
+	for (i = 0; i < listener->nr_holders; i++) {
+		int fd CLEANUP(cleanup_fd) = -1;
+
+		err = remote_listener_take(listener->holders[i].pid, listener->holders[i].fd,
+					   listener->cookie, &fd);
+		if (!err)
+			err = reuseport_detach(fd);
+		if (!err || err == -ENOENT)
+			return 0;
+	}
+	return err;
+}
+
+/* Any member's descriptor serves. A group whose members all went took its program along. */
+static int detach_program(const struct group *group, struct failure *failure)
+{
+	char name[ADDRESS_TEXT_SIZE];
+	int err = -ESTALE;
+	size_t i;
+
+	for (i = 0; i < group->nr_listeners && err; i++)
+		err = detach_through(&group->listeners[i]);
+	if (!err || err == -ESTALE || err == -ESRCH)
+		return 0;
+	group_name(group, name);
+	return failure_set(failure, err == -EPERM ? EXIT_MISSING : EXIT_FAILED, -err,
+			   "cannot take the program off %s: %s; its slots were emptied, so that the "
+			   "kernel's hash serves it",
+			   name, strerror(-err));
+}
+
+static void clear_slots(int listeners)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < MAX_SLOTS; slot++)
+		if (slot_clear(listeners, slot))
+			return;
+}
+
+static void clear_orphan(const struct group *group)
+{
+	int listeners CLEANUP(cleanup_fd) = -1;
+
+	if (!group_maps_find_listeners(group->prog_id, &listeners))
+		clear_slots(listeners);
+}
+
+/* Rows can be freed when the maps are of this layout; slots can be emptied in any case. */
+static void clear_maps(const char *folder, const struct tables *tables)
+{
+	struct group_maps maps __attribute__((cleanup(group_maps_done))) = GROUP_MAPS_NONE;
+	struct roster *roster CLEANUP(cleanup_free) = NULL;
+
+	group_maps_open_rest(folder, &maps);
+	if (maps.members >= 0 && maps.settings >= 0 && tables->layout >= 0 &&
+	    !roster_read(tables, &roster))
+		group_clear(&maps, roster);
+	if (maps.listeners >= 0)
+		clear_slots(maps.listeners);
+}
+
+int clear_group(const char *folder, const struct inventory *inventory, const struct tables *tables,
+		struct failure *failure)
+{
+	const struct group *group = find_live(folder, inventory);
+	int err = 0, pins_err;
+
+	if (group && (group->ours || group_is_orphan(group)))
+		err = detach_program(group, failure);
+	if (group && group_is_orphan(group))
+		clear_orphan(group);
+	clear_maps(folder, tables);
+	pins_err = pins_remove(folder);
+	if (!err && pins_err)
+		err = failure_set(failure, EXIT_FAILED, -pins_err,
+				  "cannot remove the pins below " PINS_PATH "/%s: %s", folder,
+				  strerror(-pins_err));
+	return err;
+}
+
+static int clear_orphans(const struct inventory *inventory, struct failure *failure)
+{
+	int first = 0;
+	size_t i;
+
+	for (i = 0; i < inventory->nr_groups; i++) {
+		int err;
+
+		if (!group_is_orphan(&inventory->groups[i]))
+			continue;
+		err = detach_program(&inventory->groups[i], failure);
+		clear_orphan(&inventory->groups[i]);
+		first = first ? first : err;
+	}
+	return first;
+}
+
+int clear_everything(const struct inventory *inventory, struct failure *failure)
+{
+	const struct tables none = TABLES_NONE;
+	char **folders = NULL;
+	size_t nr_folders = 0, i;
+	int first, err;
+
+	first = pins_list(&folders, &nr_folders);
+	for (i = 0; i < nr_folders; i++) {
+		err = clear_group(folders[i], inventory, &none, failure);
+		first = first ? first : err;
+	}
+	pins_list_free(folders, nr_folders);
+	err = clear_orphans(inventory, failure);
+	first = first ? first : err;
+	err = pins_remove(NULL);
+	if (!first && err)
+		first = failure_set(failure, EXIT_FAILED, -err,
+				    "cannot remove the pins below " PINS_PATH ": %s",
+				    strerror(-err));
+	return first;
+}
+
+void clear_unused_tables(void)
+{
+	char **folders = NULL;
+	size_t nr_folders = 0;
+
+	if (pins_list(&folders, &nr_folders))
+		return;
+	if (!nr_folders)
+		pins_remove(NULL);
+	pins_list_free(folders, nr_folders);
+}

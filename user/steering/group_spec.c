@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/text.h"
+#include "steering/inventory.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+/* "[V6]" or "V4", of the given length. */
+static int spec_parse_address(const char *text, size_t length, struct group_spec *spec)
+{
+	char address[INET6_ADDRSTRLEN];
+	bool brackets = length >= 2 && text[0] == '[' && text[length - 1] == ']';
+
+	if (brackets) {
+		text++;
+		length -= 2;
+	}
+	if (length >= sizeof(address))
+		return -EINVAL;
+	memcpy(address, text, length);
+	address[length] = '\0';
+	spec->family = brackets ? AF_INET6 : AF_INET;
+	spec->has_address = true;
+	return inet_pton((int)spec->family, address, spec->address) == 1 ? 0 : -EINVAL;
+}
+
+int group_spec_parse(const char *text, struct group_spec *ret_spec)
+{
+	const char *colon = strrchr(text, ':');
+	const char *port = colon ? colon + 1 : text;
+	struct group_spec spec = { .text = text };
+	uint64_t value;
+
+	if (text_to_u64(port, 1, 65535, &value))
+		return -EINVAL;
+	spec.port = (uint32_t)value;
+	if (colon && colon != text && spec_parse_address(text, (size_t)(colon - text), &spec))
+		return -EINVAL;
+	*ret_spec = spec;
+	return 0;
+}
+
+static bool group_has_holder(const struct group *group, uint32_t pid)
+{
+	size_t i, j;
+
+	for (i = 0; i < group->nr_listeners; i++)
+		for (j = 0; j < group->listeners[i].nr_holders; j++)
+			if (group->listeners[i].holders[j].pid == pid)
+				return true;
+	return false;
+}
+
+bool group_spec_matches(const struct group_spec *spec, const struct group *group)
+{
+	if (spec->port != group->port)
+		return false;
+	if (spec->has_address && (spec->family != group->family ||
+				  memcmp(spec->address, group->address, sizeof(spec->address)) != 0))
+		return false;
+	if (spec->netns && spec->netns != group->netns)
+		return false;
+	return !spec->pid || group_has_holder(group, spec->pid);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "steering/pinned.h"
+#include "base/cleanup.h"
+#include "kernel/pins.h"
+#include "kernel/values.h"
+#include "steering/place.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool is_whole(struct pinned_group *group)
+{
+	struct group_maps whole __attribute__((cleanup(group_maps_done))) = GROUP_MAPS_NONE;
+
+	return !group_maps_open(group->folder, &whole) &&
+	       !value_read(group->maps.settings, 0, &group->settings) &&
+	       group->settings.attached_ns;
+}
+
+static int pinned_add(struct pinned *pinned, const char *folder)
+{
+	struct pinned_group *groups, *group;
+
+	groups = reallocarray(pinned->groups, pinned->nr_groups + 1, sizeof(*groups));
+	if (!groups)
+		return -ENOMEM;
+	pinned->groups = groups;
+	group = &groups[pinned->nr_groups];
+	*group = (struct pinned_group){ .folder = strdup(folder), .maps = GROUP_MAPS_NONE };
+	if (!group->folder)
+		return -ENOMEM;
+	pinned->nr_groups++;
+	group_maps_open_rest(folder, &group->maps);
+	group->whole = is_whole(group);
+	return 0;
+}
+
+int pinned_open(struct pinned *ret_pinned, struct failure *failure)
+{
+	struct pinned pinned = {};
+	char **folders = NULL;
+	size_t nr_folders = 0, i;
+	int err;
+
+	err = pins_list(&folders, &nr_folders);
+	for (i = 0; i < nr_folders && !err; i++)
+		err = pinned_add(&pinned, folders[i]);
+	pins_list_free(folders, nr_folders);
+	if (err) {
+		pinned_done(&pinned);
+		return failure_set(failure, err == -EACCES ? EXIT_MISSING : EXIT_FAILED, -err,
+				   "cannot read the pins below " PINS_PATH ": %s", strerror(-err));
+	}
+	*ret_pinned = pinned;
+	return 0;
+}
+
+void pinned_done(struct pinned *pinned)
+{
+	size_t i;
+
+	for (i = 0; i < pinned->nr_groups; i++) {
+		free(pinned->groups[i].folder);
+		group_maps_done(&pinned->groups[i].maps);
+	}
+	free(pinned->groups);
+	*pinned = (struct pinned){};
+}
+
+const struct group *pinned_live(const struct pinned_group *pinned,
+				const struct inventory *inventory)
+{
+	char folder[FOLDER_SIZE];
+	size_t i;
+
+	for (i = 0; i < inventory->nr_groups; i++) {
+		group_folder(&inventory->groups[i], folder);
+		if (inventory->groups[i].id && !strcmp(folder, pinned->folder))
+			return &inventory->groups[i];
+	}
+	return NULL;
+}
+
+static bool pinned_matches(const struct pinned_group *pinned, const struct group_spec *spec,
+			   const struct inventory *inventory)
+{
+	const struct group *live = pinned_live(pinned, inventory);
+	struct group group;
+
+	if (!pinned->whole)
+		return false;
+	group_of_settings(&pinned->settings, &group);
+	return group_spec_matches(spec, live ? live : &group);
+}
+
+static int several_match(const struct pinned *pinned, const struct group_spec *spec,
+			 const struct inventory *inventory, struct failure *failure)
+{
+	char name[ADDRESS_TEXT_SIZE];
+	struct group group;
+	size_t i;
+
+	failure_set(failure, EXIT_USAGE, EINVAL,
+		    "%s matches several steered groups; name one by its address, --netns or --pid:",
+		    spec->text);
+	for (i = 0; i < pinned->nr_groups; i++) {
+		if (!pinned_matches(&pinned->groups[i], spec, inventory))
+			continue;
+		group_of_settings(&pinned->groups[i].settings, &group);
+		group_name(&group, name);
+		failure_add(failure, "\n  %s --netns %u", name, group.netns);
+	}
+	return -EINVAL;
+}
+
+int pinned_find(const struct pinned *pinned, const struct group_spec *spec,
+		const struct inventory *inventory, const struct pinned_group **ret_group,
+		struct failure *failure)
+{
+	const struct pinned_group *found = NULL;
+	size_t i, count = 0;
+
+	for (i = 0; i < pinned->nr_groups; i++) {
+		if (!pinned_matches(&pinned->groups[i], spec, inventory))
+			continue;
+		found = &pinned->groups[i];
+		count++;
+	}
+	if (!count)
+		return failure_set(failure, EXIT_NOTHING, ENOENT,
+				   "%s is not steered: \"socksteer list\" shows every group",
+				   spec->text);
+	if (count > 1)
+		return several_match(pinned, spec, inventory, failure);
+	*ret_group = found;
+	return 0;
+}

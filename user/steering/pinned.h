@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The groups that are pinned: what a person can detach, look at or switch.
+ */
+#ifndef SOCKSTEER_STEERING_PINNED_H
+#define SOCKSTEER_STEERING_PINNED_H
+
+#include "base/failure.h"
+#include "kernel/group_maps.h"
+#include "kernel/tables.h"
+#include "steering/inventory.h"
+
+struct pinned_group {
+	char *folder; /* owned */
+	struct group_maps maps; /* owned; some may be missing if the folder is not whole */
+	struct settings settings;
+	bool whole; /* every pin is there and its attach was finished */
+};
+
+struct pinned {
+	struct pinned_group *groups; /* owned, in the order of their folders */
+	size_t nr_groups;
+};
+
+/* Opens all groups. Nothing pinned is an empty list. */
+int pinned_open(struct pinned *ret_pinned, struct failure *failure);
+void pinned_done(struct pinned *pinned);
+
+/*
+ * The one whole group that matches spec. EXIT_NOTHING when there is none, EXIT_USAGE with the list
+ * when there are several. inventory tells which process holds what, for a spec with a pid.
+ */
+int pinned_find(const struct pinned *pinned, const struct group_spec *spec,
+		const struct inventory *inventory, const struct pinned_group **ret_group,
+		struct failure *failure);
+
+/* The live group that a pinned group stands for; NULL if it is gone. Borrowed. */
+const struct group *pinned_live(const struct pinned_group *pinned,
+				const struct inventory *inventory);
+
+#endif

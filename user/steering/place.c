@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "steering/place.h"
+#include "socksteer/policy.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A CPU's view of a large group may be this old; its own selections are in it at once. */
+#define DEFAULT_REFRESH_NS 1000000
+
+void group_folder(const struct group *group, char ret_folder[FOLDER_SIZE])
+{
+	char address[INET6_ADDRSTRLEN] = "", device[16] = "";
+	char *dot;
+
+	inet_ntop((int)group->family, group->address, address, sizeof(address));
+	while ((dot = strchr(address, '.')))
+		*dot = '-';
+	if (group->ifindex)
+		snprintf(device, sizeof(device), "_if%u", group->ifindex);
+	snprintf(ret_folder, FOLDER_SIZE, "%s_%u_net%u%s", address, group->port, group->netns,
+		 device);
+}
+
+void group_name(const struct group *group, char ret_name[ADDRESS_TEXT_SIZE])
+{
+	size_t length;
+
+	text_of_address(group->family, group->address, group->port, ret_name);
+	length = strlen(ret_name);
+	if (group->ifindex)
+		snprintf(ret_name + length, ADDRESS_TEXT_SIZE - length, "%%%u", group->ifindex);
+}
+
+void settings_init(const struct group *group, enum policy policy, struct settings *ret_settings)
+{
+	*ret_settings = (struct settings){
+		.policy = policy,
+		.busy_penalty = DEFAULT_BUSY_PENALTY,
+		.refresh_ns = DEFAULT_REFRESH_NS,
+		.port = group->port,
+		.family = group->family,
+		.netns = group->netns,
+		.ifindex = group->ifindex,
+	};
+	memcpy(ret_settings->address, group->address, sizeof(ret_settings->address));
+}
+
+void group_of_settings(const struct settings *settings, struct group *ret_group)
+{
+	*ret_group = (struct group){
+		.family = settings->family,
+		.port = settings->port,
+		.netns = settings->netns,
+		.ifindex = settings->ifindex,
+	};
+	memcpy(ret_group->address, settings->address, sizeof(ret_group->address));
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "steering/status.h"
+#include "base/cleanup.h"
+#include "kernel/features.h"
+#include "kernel/pins.h"
+#include "kernel/values.h"
+#include "steering/pinned.h"
+#include "steering/place.h"
+#include "steering/scan.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Where one group's figures come from. All borrowed. */
+struct source {
+	const struct tables *tables;
+	const struct pinned_group *pinned;
+	const struct group *live; /* NULL if the group is gone */
+};
+
+/* Read while it moves, a sum can be short of zero for a moment. */
+static uint64_t load_held(const struct load *load)
+{
+	return load->opened > load->closed ? load->opened - load->closed : 0;
+}
+
+static void fill_live(const struct group *live, struct status_listener *listener)
+{
+	size_t i;
+
+	for (i = 0; live && i < live->nr_listeners; i++) {
+		const struct listener *found = &live->listeners[i];
+
+		if (found->cookie != listener->cookie)
+			continue;
+		listener->state = found->state;
+		listener->half_open = found->half_open;
+		listener->queued = found->queued;
+		listener->backlog = found->backlog;
+	}
+}
+
+static int fill_counters(const struct source *source, const struct member *member,
+			 struct status_listener *listener)
+{
+	struct worker worker;
+	struct load load;
+	int err;
+
+	err = value_read(source->tables->workers, member->worker, &worker);
+	if (!err)
+		err = load_read(source->tables->worker_load, member->worker, &load);
+	if (!err)
+		err = load_read(source->tables->listener_load, member->listener, &listener->load);
+	if (err)
+		return err;
+	listener->pid = worker.pid;
+	listener->weight = worker.weight;
+	listener->draining = worker.flags & WORKER_DRAINING;
+	memcpy(listener->comm, worker.comm, sizeof(listener->comm));
+	listener->worker_held = load_held(&load);
+	listener->held = load_held(&listener->load);
+	return 0;
+}
+
+static int fill_listeners(const struct source *source, struct status_group *group)
+{
+	struct member *members CLEANUP(cleanup_free) = calloc(MAX_SLOTS, sizeof(*members));
+	uint32_t slot;
+	int err;
+
+	group->listeners = calloc(MAX_SLOTS, sizeof(*group->listeners));
+	if (!members || !group->listeners)
+		return -ENOMEM;
+	err = values_read(source->pinned->maps.members, members, MAX_SLOTS);
+	for (slot = 0; slot < MAX_SLOTS && !err; slot++) {
+		struct status_listener *listener = &group->listeners[group->nr_listeners];
+
+		if (!members[slot].cookie)
+			continue;
+		listener->slot = slot;
+		listener->cookie = members[slot].cookie;
+		fill_live(source->live, listener);
+		err = fill_counters(source, &members[slot], listener);
+		group->nr_listeners++;
+	}
+	return err;
+}
+
+static int fill_group(const struct source *source, struct status_group *group)
+{
+	const struct settings *settings = &source->pinned->settings;
+	struct group place;
+	uint32_t outcome;
+	int err = 0;
+
+	group_of_settings(settings, &place);
+	group_name(&place, group->name);
+	memcpy(group->address, settings->address, sizeof(group->address));
+	group->family = settings->family;
+	group->port = settings->port;
+	group->netns = settings->netns;
+	group->policy = (enum policy)settings->policy;
+	group->attached_ns = settings->attached_ns;
+	group->steered = source->live && source->live->ours;
+	for (outcome = 0; outcome < NR_OUTCOMES && !err; outcome++)
+		err = counter_read(source->pinned->maps.counters, outcome,
+				   &group->outcomes[outcome]);
+	return err ? err : fill_listeners(source, group);
+}
+
+static int compare_groups(const void *left, const void *right)
+{
+	const struct status_group *a = left, *b = right;
+
+	if (a->netns != b->netns)
+		return a->netns < b->netns ? -1 : 1;
+	if (a->port != b->port)
+		return a->port < b->port ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static int fill_status(const struct pinned *pinned, const struct pinned_group *only,
+		       const struct inventory *inventory, const struct tables *tables,
+		       struct status *status)
+{
+	size_t i;
+	int err = 0;
+
+	status->groups = calloc(pinned->nr_groups + 1, sizeof(*status->groups));
+	if (!status->groups)
+		return -ENOMEM;
+	for (i = 0; i < pinned->nr_groups && !err; i++) {
+		const struct pinned_group *group = &pinned->groups[i];
+		struct source source = { tables, group, pinned_live(group, inventory) };
+
+		if (!group->whole || (only && only != group))
+			continue;
+		err = fill_group(&source, &status->groups[status->nr_groups++]);
+	}
+	if (!err)
+		qsort(status->groups, status->nr_groups, sizeof(*status->groups), compare_groups);
+	return err;
+}
+
+static int status_of_pins(const struct group_spec *spec, const struct pinned *pinned,
+			  const struct inventory *inventory, struct status *status,
+			  struct failure *failure)
+{
+	struct tables tables __attribute__((cleanup(tables_done))) = TABLES_NONE;
+	const struct pinned_group *only = NULL;
+	int err = 0;
+
+	if (spec)
+		err = pinned_find(pinned, spec, inventory, &only, failure);
+	if (err)
+		return err;
+	err = tables_open(&tables, failure);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	err = fill_status(pinned, only, inventory, &tables, status);
+	if (err)
+		return failure_set(failure, EXIT_FAILED, -err, "cannot read the maps below "
+				   PINS_PATH ": %s", strerror(-err));
+	return 0;
+}
+
+int status_read(const struct group_spec *spec, struct status *ret_status, struct failure *failure)
+{
+	struct inventory inventory CLEANUP(inventory_done) = {};
+	struct pinned pinned CLEANUP(pinned_done) = {};
+	struct status status = {};
+	struct features features;
+	int err;
+
+	err = features_probe(&features, failure);
+	if (!err)
+		err = pins_check(failure);
+	if (!err)
+		err = inventory_scan(&inventory, failure);
+	if (!err)
+		err = pinned_open(&pinned, failure);
+	if (!err)
+		err = status_of_pins(spec, &pinned, &inventory, &status, failure);
+	if (err)
+		status_done(&status);
+	else
+		*ret_status = status;
+	return err;
+}
+
+void status_done(struct status *status)
+{
+	size_t i;
+
+	for (i = 0; i < status->nr_groups; i++)
+		free(status->groups[i].listeners);
+	free(status->groups);
+	*status = (struct status){};
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the pinned maps and the live sockets say at this moment, for all views. Reads only.
+ */
+#ifndef SOCKSTEER_STEERING_STATUS_H
+#define SOCKSTEER_STEERING_STATUS_H
+
+#include "base/failure.h"
+#include "base/text.h"
+#include "socksteer/types.h"
+#include "steering/inventory.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct status_listener {
+	uint32_t slot;
+	uint64_t cookie;
+	uint32_t pid; /* of the worker */
+	char comm[COMM_SIZE]; /* not escaped */
+	uint32_t state; /* enum worker_state */
+	bool draining;
+	uint32_t weight;
+	uint64_t held; /* this listener's own connections */
+	uint64_t worker_held; /* the worker's, over all its listeners: what the decision compares */
+	uint32_t half_open;
+	uint32_t queued;
+	uint32_t backlog;
+	struct load load; /* this listener's counters, summed over the CPUs */
+};
+
+struct status_group {
+	char name[ADDRESS_TEXT_SIZE];
+	uint8_t address[16];
+	uint32_t family;
+	uint32_t port;
+	uint32_t netns;
+	bool steered; /* our program is attached to the group right now */
+	enum policy policy;
+	uint64_t attached_ns; /* CLOCK_MONOTONIC */
+	uint64_t outcomes[NR_OUTCOMES];
+	struct status_listener *listeners; /* owned, by slot */
+	size_t nr_listeners;
+};
+
+struct status {
+	struct status_group *groups; /* owned, sorted like an inventory */
+	size_t nr_groups;
+};
+
+/*
+ * Reads the steered groups that match spec, or all if spec is NULL. A spec that matches no steered
+ * group fails with EXIT_NOTHING; none at all without a spec is an empty status.
+ */
+int status_read(const struct group_spec *spec, struct status *ret_status, struct failure *failure);
+void status_done(struct status *status);
+
+#endif
