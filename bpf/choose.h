@@ -38,9 +38,6 @@ const volatile __u32 nr_cpus = 1;
 /* How many random slots p2c draws before it falls back to looking at all. */
 #define MAX_DRAWS 16
 
-/* One round-robin turn of a worker of weight 1. */
-#define STRIDE (1u << 20)
-
 #define NO_SLOT (~0u)
 
 /* What one run knows. It lives on the stack and is handed from step to step. */
@@ -49,13 +46,14 @@ struct choice {
 	struct rotation *rotation;
 	struct snapshot *snapshot;
 	__u64 array; /* address of the kernel's array behind listeners */
-	__u32 nr_slots;
-	__u32 seed; /* random */
+	__u64 key; /* of the best so far, or KEY_NONE */
+	__u32 tie; /* of the best so far */
 	__u32 slot; /* the best so far, or NO_SLOT */
+	__u32 seed; /* random */
+	__u32 nr_slots;
 	__u32 nr_considered;
-	__u32 first_block; /* where the scan of the snapshot starts */
+	__u32 first; /* the slot, or block of the snapshot, where the search starts */
 	__u32 nr_blocks;
-	struct policy_candidate best;
 	__u32 lane_rank[NR_LANES];
 	__u32 lane_slot[NR_LANES];
 };
@@ -81,18 +79,12 @@ static __always_inline __u64 slot_socket(__u64 array, __u32 slot)
 	return kread_pointer(kaddress(struct reuseport_array, array, ptrs) + slot * sizeof(__u64));
 }
 
-/* When the slot's next round-robin turn is; who was away starts at the clock. */
-static __always_inline __u64 rotation_pass(const struct rotation *rotation, __u32 slot)
+/* How far the slot's next turn is ahead of the clock; who was away starts at the clock. */
+static __always_inline __u64 rotation_ahead(const struct rotation *rotation, __u32 slot)
 {
 	__u64 pass = rotation->pass[slot & (MAX_SLOTS - 1)];
 
-	return pass > rotation->clock ? pass : rotation->clock;
-}
-
-/* Avoids the division for the usual weight. */
-static __always_inline __u64 per_weight(__u64 value, __u32 weight)
-{
-	return weight > 1 ? value / weight : value;
+	return pass > rotation->clock ? pass - rotation->clock : 0;
 }
 
 static __always_inline __u32 *snapshot_rank(struct snapshot *snapshot, __u32 slot)
@@ -100,61 +92,122 @@ static __always_inline __u32 *snapshot_rank(struct snapshot *snapshot, __u32 slo
 	return &snapshot->rank[slot & (MAX_SLOTS - 1)];
 }
 
-/* The live part of a candidate. False if the slot is empty. held is left to the caller. */
-static __always_inline bool candidate_read(const struct choice *choice, __u32 slot,
-					   const struct member *member,
-					   struct policy_candidate *candidate)
+/* The live part of a candidate. */
+static __always_inline void read_live(__u64 sk, struct policy_candidate *candidate)
 {
-	__u64 sk = slot_socket(choice->array, slot);
 	struct listener_queue queue;
 	struct listener_wait wait;
-	struct worker *worker;
-	__u32 row = member->worker;
 
-	worker = bpf_map_lookup_elem(&workers, &row);
-	if (!sk || !worker)
-		return false;
 	listener_read_queue(sk, &queue);
 	listener_read_wait(sk, &wait);
-	candidate->pass = rotation_pass(choice->rotation, slot);
 	candidate->half_open = queue.half_open;
 	candidate->queued = queue.queued;
 	candidate->backlog = queue.backlog;
-	candidate->weight = worker->weight;
-	candidate->flags = worker->flags;
 	candidate->state = wait.state;
-	candidate->tie = policy_tie(choice->seed, slot);
-	return true;
 }
 
-/* Keeps the candidate if it beats the best so far. */
-static __always_inline void choice_offer(struct choice *choice, __u32 slot,
-					 const struct policy_candidate *candidate)
+/*
+ * Completes a candidate with the live state of its listener and returns its key, or KEY_NONE if that
+ * cannot be limit or below: the live state lies in cache lines that other CPUs write, so it is read
+ * only where it matters. A global function, so that the verifier looks at it once instead of once for
+ * every way that leads to it; a global function has to check its pointers.
+ */
+__noinline __u64 candidate_key(const struct settings *current, struct policy_candidate *candidate,
+			       __u64 sk, __u64 limit)
 {
+	if (!current || !candidate || policy_key_floor(current, candidate) > limit)
+		return KEY_NONE;
+	read_live(sk, candidate);
+	return policy_key(current, candidate);
+}
+
+/* The coarse form, for the snapshot; looks at the live state only when told to. */
+__noinline __u32 candidate_rank(const struct settings *current, struct policy_candidate *candidate,
+				__u64 sk)
+{
+	if (!current || !candidate)
+		return RANK_NONE;
+	if (sk)
+		read_live(sk, candidate);
+	return policy_rank(policy_class(candidate), policy_load(current, candidate));
+}
+
+/*
+ * Comparisons of keys are global functions too: to the verifier their answer is just a number, so
+ * that it need not follow what each answer says about the keys.
+ */
+__noinline int key_is_better(__u64 key, __u32 tie, __u64 best, __u32 best_tie)
+{
+	return key != KEY_NONE && policy_prefers(key, tie, best, best_tie);
+}
+
+__noinline int key_is_eligible(__u64 key)
+{
+	return policy_key_class(key) == CLASS_ELIGIBLE;
+}
+
+/* Nothing can be preferred to it, so that the search may end. */
+__noinline int key_is_perfect(__u64 key)
+{
+	return !key;
+}
+
+/*
+ * What a bpf_loop callback returns: 1 ends the loop. The compiler knows that the condition is 0 or 1
+ * and would leave out the masking that the verifier, which does not, insists on.
+ */
+static __always_inline long stop_if(long condition)
+{
+	asm volatile("%0 &= 1" : "+r"(condition));
+	return condition;
+}
+
+/* Keeps the candidate if it beats the best so far. Returns its key, or KEY_NONE. */
+static __always_inline __u64 choice_offer(struct choice *choice, __u32 slot, __u64 sk,
+					  struct policy_candidate *candidate)
+{
+	__u64 key = candidate_key(choice->settings, candidate, sk, choice->key);
+	__u32 tie = policy_tie(choice->seed, slot);
+
 	choice->nr_considered++;
-	if (choice->slot != NO_SLOT &&
-	    !policy_prefers(choice->settings, candidate, &choice->best))
-		return;
-	choice->best = *candidate;
-	choice->slot = slot;
+	if (key_is_better(key, tie, choice->key, choice->tie)) {
+		choice->key = key;
+		choice->tie = tie;
+		choice->slot = slot;
+	}
+	return key;
 }
 
-static __always_inline bool choice_is_eligible(const struct choice *choice)
-{
-	return choice->slot != NO_SLOT && policy_class(&choice->best) == CLASS_ELIGIBLE;
-}
-
-/* bpf_loop callback: one slot of a small group. */
-static long consider_exactly(__u32 slot, struct choice *choice)
+static __always_inline void consider_slot(struct choice *choice, __u32 slot)
 {
 	struct member *member = bpf_map_lookup_elem(&members, &slot);
-	struct policy_candidate candidate;
+	__u64 sk = slot_socket(choice->array, slot);
+	struct policy_candidate candidate = {};
+	struct worker *worker;
+	__u32 row;
 
-	if (!member || !candidate_read(choice, slot, member, &candidate))
-		return 0;
-	candidate.held = worker_held(member->worker);
-	choice_offer(choice, slot, &candidate);
-	return 0;
+	if (!sk || !member)
+		return;
+	row = member->worker;
+	worker = bpf_map_lookup_elem(&workers, &row);
+	if (!worker)
+		return;
+	candidate.ahead = rotation_ahead(choice->rotation, slot);
+	candidate.held = worker_held(row);
+	candidate.cost = worker->cost;
+	candidate.flags = worker->flags;
+	choice_offer(choice, slot, sk, &candidate);
+}
+
+/* bpf_loop callback: one slot of a small group, counted from a random one. */
+static long consider_next(__u32 index, struct choice *choice)
+{
+	__u32 slot = choice->first + index;
+
+	if (slot >= choice->nr_slots)
+		slot -= choice->nr_slots;
+	consider_slot(choice, slot);
+	return stop_if(key_is_perfect(choice->key));
 }
 
 /*
@@ -168,7 +221,7 @@ static long refresh_slot(__u32 index, struct choice *choice)
 	struct policy_candidate candidate = {};
 	struct worker *worker;
 	__u32 *rank, row;
-	__u64 load;
+	__u64 sk = 0;
 
 	if (!member)
 		return 1;
@@ -179,17 +232,13 @@ static long refresh_slot(__u32 index, struct choice *choice)
 		*rank = RANK_NONE;
 		return 0;
 	}
-	if (policy_rank_class(*rank) && !candidate_read(choice, slot, member, &candidate)) {
-		*rank = RANK_NONE;
-		return 0;
-	}
-	if (!policy_rank_class(*rank))
-		candidate.flags = worker->flags;
-	if (choice->settings->policy == POLICY_ROUND_ROBIN)
-		load = rotation_pass(choice->rotation, slot) - choice->rotation->clock;
-	else
-		load = per_weight((__u64)worker_held(row) * LOAD_UNIT, worker->weight);
-	*rank = policy_rank(policy_class(&candidate), load);
+	candidate.ahead = rotation_ahead(choice->rotation, slot);
+	candidate.held = worker_held(row);
+	candidate.cost = worker->cost;
+	candidate.flags = worker->flags;
+	if (policy_rank_class(*rank))
+		sk = slot_socket(choice->array, slot);
+	*rank = candidate_rank(choice->settings, &candidate, sk);
 	return 0;
 }
 
@@ -218,7 +267,7 @@ static __always_inline void snapshot_refresh(struct choice *choice)
 /* bpf_loop callback: compares one slot of each lane with the lane's best. */
 static long scan_block(__u32 index, struct choice *choice)
 {
-	__u32 block = choice->first_block + index, lane;
+	__u32 block = choice->first + index, lane;
 
 	if (block >= choice->nr_blocks)
 		block -= choice->nr_blocks;
@@ -236,9 +285,17 @@ static long scan_block(__u32 index, struct choice *choice)
 }
 
 /* The connections behind a rank: for machines where even a short list has too many sums. */
-static __always_inline __u32 rank_held(__u32 rank, __u32 weight)
+static __always_inline __u32 rank_held(__u32 rank)
 {
-	return (__u64)policy_rank_load(rank) * weight / LOAD_UNIT;
+	return policy_rank_load(rank) / (LOAD_UNIT * COST_ONE);
+}
+
+/* The rank with the class that the live state showed; unchanged if nobody looked. */
+__noinline __u32 rank_learn(__u32 rank, __u64 key)
+{
+	if (key == KEY_NONE)
+		return rank;
+	return policy_rank(policy_key_class(key), policy_rank_load(rank));
 }
 
 /* bpf_loop callback: looks at the best slot of one lane, and learns what is wrong with it. */
@@ -247,21 +304,31 @@ static long consider_lane(__u32 lane, struct choice *choice)
 	__u32 slot = choice->lane_slot[lane & (NR_LANES - 1)];
 	__u32 *rank = snapshot_rank(choice->snapshot, slot);
 	struct member *member = bpf_map_lookup_elem(&members, &slot);
-	struct policy_candidate candidate;
+	__u64 sk = slot_socket(choice->array, slot), key;
+	struct policy_candidate candidate = {};
+	struct worker *worker;
+	__u32 row;
 
 	if (*rank == RANK_NONE || !member)
 		return 0;
-	if (!candidate_read(choice, slot, member, &candidate)) {
+	row = member->worker;
+	worker = bpf_map_lookup_elem(&workers, &row);
+	if (!sk || !worker) {
 		*rank = RANK_NONE;
 		return 0;
 	}
-	if (NR_LANES * nr_cpus <= EXACT_SUMS)
-		candidate.held = worker_held(member->worker);
-	else
-		candidate.held = rank_held(*rank, candidate.weight);
-	*rank = policy_rank(policy_class(&candidate), policy_rank_load(*rank));
-	choice_offer(choice, slot, &candidate);
-	return 0;
+	candidate.ahead = rotation_ahead(choice->rotation, slot);
+	candidate.cost = worker->cost;
+	candidate.flags = worker->flags;
+	if (NR_LANES * nr_cpus <= EXACT_SUMS) {
+		candidate.held = worker_held(row);
+	} else {
+		candidate.held = rank_held(*rank);
+		candidate.cost = COST_ONE;
+	}
+	key = choice_offer(choice, slot, sk, &candidate);
+	*rank = rank_learn(*rank, key);
+	return stop_if(key_is_perfect(choice->key));
 }
 
 static __always_inline void lanes_clear(struct choice *choice)
@@ -281,7 +348,7 @@ static long choose_from_short_list(__u32 attempt, struct choice *choice)
 	lanes_clear(choice);
 	bpf_loop(choice->nr_blocks, scan_block, choice, 0);
 	bpf_loop(NR_LANES, consider_lane, choice, 0);
-	return choice_is_eligible(choice);
+	return stop_if(key_is_eligible(choice->key));
 }
 
 /* A number below limit, evenly. */
@@ -293,12 +360,13 @@ static __always_inline __u32 random_below(__u32 limit)
 static __always_inline void choose_from_all(struct choice *choice)
 {
 	if (choice->nr_slots <= EXACT_SLOTS && choice->nr_slots * nr_cpus <= EXACT_SUMS) {
-		bpf_loop(choice->nr_slots, consider_exactly, choice, 0);
+		choice->first = random_below(choice->nr_slots);
+		bpf_loop(choice->nr_slots, consider_next, choice, 0);
 		return;
 	}
 	choice->nr_blocks = (choice->nr_slots + NR_LANES - 1) / NR_LANES;
 	/* Equal slots are met in an order that differs between CPUs and runs. */
-	choice->first_block = random_below(choice->nr_blocks);
+	choice->first = random_below(choice->nr_blocks);
 	snapshot_refresh(choice);
 	bpf_loop(MAX_SHORT_LISTS, choose_from_short_list, choice, 0);
 }
@@ -306,40 +374,42 @@ static __always_inline void choose_from_all(struct choice *choice)
 /* bpf_loop callback: one draw of p2c; stops at two candidates of which one is eligible. */
 static long consider_draw(__u32 draw, struct choice *choice)
 {
-	consider_exactly(random_below(choice->nr_slots), choice);
-	return choice->nr_considered >= 2 && choice_is_eligible(choice);
+	consider_slot(choice, random_below(choice->nr_slots));
+	return stop_if(choice->nr_considered >= 2 && key_is_eligible(choice->key));
 }
 
 /* The slot to select, or NO_SLOT if none holds a listener. */
 static __always_inline __u32 choose(struct choice *choice)
 {
+	choice->key = KEY_NONE;
+	choice->tie = ~0u;
 	choice->slot = NO_SLOT;
+	choice->nr_considered = 0;
 	choice->nr_slots = choice->settings->nr_slots;
 	if (choice->nr_slots > MAX_SLOTS)
 		choice->nr_slots = MAX_SLOTS;
 	if (choice->settings->policy == POLICY_P2C)
 		bpf_loop(MAX_DRAWS, consider_draw, choice, 0);
-	if (!choice_is_eligible(choice))
+	if (!key_is_eligible(choice->key))
 		choose_from_all(choice);
 	return choice->slot;
 }
 
 /* The selection was accepted: remember it where the next decisions look. */
-static __always_inline void choice_commit(struct choice *choice)
+static __always_inline void choice_commit(struct choice *choice, __u32 cost)
 {
-	struct rotation *rotation = choice->rotation;
 	__u32 *rank = snapshot_rank(choice->snapshot, choice->slot);
-	__u32 step = LOAD_UNIT;
+	__u64 step = policy_step(choice->settings, cost);
+	struct rotation *rotation = choice->rotation;
+	__u64 turn;
 
 	if (choice->settings->policy == POLICY_ROUND_ROBIN) {
-		step = STRIDE;
-		rotation->pass[choice->slot & (MAX_SLOTS - 1)] =
-			choice->best.pass + per_weight(step, choice->best.weight);
 		/* Two CPUs may turn the clock at once; it is off by a turn then, not more. */
-		rotation->clock = choice->best.pass;
+		turn = rotation->clock + rotation_ahead(rotation, choice->slot);
+		rotation->pass[choice->slot & (MAX_SLOTS - 1)] = turn + step;
+		rotation->clock = turn;
 	}
-	*rank = policy_rank(policy_rank_class(*rank),
-			    (__u64)policy_rank_load(*rank) + per_weight(step, choice->best.weight));
+	*rank = policy_rank(policy_rank_class(*rank), policy_rank_load(*rank) + step);
 }
 
 #endif

@@ -23,6 +23,10 @@ typedef struct {
 	__u32 val;
 } kuid_t;
 
+struct timespec64 {
+	__s64 tv_sec;
+};
+
 struct list_head {
 	struct list_head *next, *prev;
 };

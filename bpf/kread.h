@@ -15,8 +15,14 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* Set by user space before loading, from the running kernel's BTF. */
-const volatile _Bool has_rdonly_cast;
+/*
+ * Names a constant that the verifier of kernels with bpf_rdonly_cast has; CO-RE answers with a number
+ * in the instruction, which costs nothing at run time.
+ */
+enum special_kfunc_type {
+	KF_bpf_rdonly_cast,
+};
+#define has_rdonly_cast bpf_core_enum_value_exists(enum special_kfunc_type, KF_bpf_rdonly_cast)
 
 extern void *bpf_rdonly_cast(void *address, __u32 btf_id) __ksym __weak;
 
@@ -33,8 +39,11 @@ extern void *bpf_rdonly_cast(void *address, __u32 btf_id) __ksym __weak;
 		value_;                                                                            \
 	})
 
-/* A bare pointer. A cast needs a type that the kernel's BTF has; this one begins with a pointer. */
-#define kread_pointer(address) ((__u64)kread(struct list_head, address, next))
+/*
+ * A bare pointer, as a number. A cast needs a type of the kernel's; this one begins with 64 bits that
+ * are no pointer, so that the verifier takes what is read for the number that it is.
+ */
+#define kread_pointer(address) ((__u64)kread(struct timespec64, address, tv_sec))
 
 /* The address of a field, without reading anything. */
 #define kaddress(type, address, field)                                                             \

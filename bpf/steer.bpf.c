@@ -27,14 +27,20 @@ static __always_inline void load_count(struct load *load, bool migrating)
 		__sync_fetch_and_add(&load->steered, 1);
 }
 
-static __always_inline void count_selection(__u32 slot, bool migrating)
+/* Charges a selection to the listener and its worker, and to what this CPU decides from next. */
+static __always_inline void account(struct choice *choice, bool migrating)
 {
+	__u32 slot = choice->slot, row;
 	struct member *member = bpf_map_lookup_elem(&members, &slot);
-	__u32 row;
+	struct worker *worker;
 
 	if (!member)
 		return;
 	row = member->worker;
+	worker = bpf_map_lookup_elem(&workers, &row);
+	if (!worker)
+		return;
+	choice_commit(choice, worker->cost);
 	load_count(bpf_map_lookup_elem(&worker_load, &row), migrating);
 	row = member->listener;
 	load_count(bpf_map_lookup_elem(&listener_load, &row), migrating);
@@ -72,7 +78,6 @@ static __always_inline bool choice_init(struct choice *choice)
 		return false;
 	choice->array = listeners_address(scratch);
 	choice->seed = bpf_get_prandom_u32();
-	choice->nr_considered = 0;
 	return true;
 }
 
@@ -96,8 +101,7 @@ static __always_inline __u32 select_listener(struct sk_reuseport_md *ctx)
 	err = bpf_sk_select_reuseport(ctx, &listeners, &slot, 0);
 	if (err)
 		return outcome_of_error(err);
-	choice_commit(&choice);
-	count_selection(slot, migrating);
+	account(&choice, migrating);
 	return migrating ? OUTCOME_MIGRATED : OUTCOME_SELECTED;
 }
 

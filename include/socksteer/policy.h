@@ -4,11 +4,15 @@
  *
  * Pure code: no maps, no helpers, no globals, no division, no floating point. It is compiled into
  * steer, into the host's tests and simulator, and into a test program that runs in the kernel.
- * The caller owns all storage and looks at as many candidates as it likes, one after another,
- * keeping the better one; policy_prefers() is a strict total order as long as the ties differ.
  *
- * Order of preference: class, then the policy's load, then idle before busy, then the shorter
- * queue, then a random tie: never the lowest index, which makes every CPU choose the same one.
+ * Everything known of a listener is folded into one number, its key; the lowest key wins, and a
+ * random tie decides between equals: never the lowest index, which makes every CPU choose the same.
+ * From the highest bit down:
+ *
+ *     2 bits   class: eligible, nearly full, unattended, draining
+ *     46 bits  load by the policy, over weight
+ *     1 bit    busy
+ *     15 bits  connections waiting to be accepted
  */
 #ifndef SOCKSTEER_POLICY_H
 #define SOCKSTEER_POLICY_H
@@ -24,17 +28,32 @@
  */
 #define DEFAULT_BUSY_PENALTY (LOAD_UNIT / 2)
 
+/* What one unit of load costs a worker of weight 1, see policy_cost(). */
+#define COST_ONE (1u << 16)
+
+/* One round-robin turn of a worker of weight 1. */
+#define STRIDE (1u << 20)
+
+#define KEY_CLASS_SHIFT 62
+#define KEY_LOAD_SHIFT 16
+#define KEY_BUSY_SHIFT 15
+/* Some four million connections of a worker of weight 1; what holds more counts as holding that. */
+#define KEY_LOAD_MAX ((1ull << (KEY_CLASS_SHIFT - KEY_LOAD_SHIFT)) - 1)
+#define KEY_QUEUED_MAX ((1u << KEY_BUSY_SHIFT) - 1)
+/* Worse than any listener. */
+#define KEY_NONE (~0ull)
+
 /* Everything that is known of one listener and its worker at the moment of the decision. */
 struct policy_candidate {
-	__u64 pass; /* round-robin only: virtual time of its next turn */
+	__u64 ahead; /* round-robin only: how far its next turn is ahead of the clock, see STRIDE */
 	__u32 held; /* connections of the worker, over all its listeners */
 	__u32 half_open; /* handshakes towards this listener */
 	__u32 queued; /* established, not accepted yet */
 	__u32 backlog; /* limit of queued */
-	__u32 weight; /* 1..MAX_WEIGHT */
+	__u32 cost; /* policy_cost() of the worker's weight */
 	__u32 flags; /* enum worker_flag */
 	__u32 state; /* enum worker_state */
-	__u32 tie; /* from policy_tie() */
+	__u32 reserved;
 };
 
 /* Lower is better. When nobody is eligible the best of the next class is taken: never refuse. */
@@ -44,6 +63,12 @@ enum policy_class {
 	CLASS_UNATTENDED,
 	CLASS_DRAINING,
 };
+
+/* For user space, which writes it beside the weight. weight is 1..MAX_WEIGHT. */
+static inline __u32 policy_cost(__u32 weight)
+{
+	return COST_ONE / weight;
+}
 
 /*
  * A random number for each slot of one decision: equal candidates are then chosen evenly, and the
@@ -73,7 +98,7 @@ static inline int policy_nearly_full(const struct policy_candidate *candidate)
 	return expected && expected + (candidate->backlog >> 3) >= candidate->backlog;
 }
 
-static inline __u32 policy_class(const struct policy_candidate *candidate)
+static inline enum policy_class policy_class(const struct policy_candidate *candidate)
 {
 	if (candidate->flags & WORKER_DRAINING)
 		return CLASS_DRAINING;
@@ -84,84 +109,101 @@ static inline __u32 policy_class(const struct policy_candidate *candidate)
 	return CLASS_ELIGIBLE;
 }
 
-/* Load before weighting, in LOAD_UNITs. */
+/* units of load of a worker that pays cost for each; below 2^48, and saturating. */
+static inline __u64 policy_weigh(__u64 units, __u32 cost)
+{
+	__u64 load = units * cost;
+
+	return load < KEY_LOAD_MAX ? load : KEY_LOAD_MAX;
+}
+
 static inline __u64 policy_load(const struct settings *settings,
 				const struct policy_candidate *candidate)
 {
-	__u64 load = (__u64)candidate->held * LOAD_UNIT;
+	__u64 units = (__u64)candidate->held * LOAD_UNIT;
 
-	if (settings->policy == POLICY_LEAST_CONN)
-		return load;
-	load += (__u64)candidate->half_open * LOAD_UNIT;
-	if (candidate->state == STATE_BUSY)
-		load += settings->busy_penalty;
-	return load;
-}
-
-/* Compares load per weight by cross-multiplying: below 2^42 x 2^10, so 64 bits hold it. */
-static inline int policy_compare_load(const struct settings *settings,
-				      const struct policy_candidate *a,
-				      const struct policy_candidate *b)
-{
-	__u64 load_a, load_b;
-
-	if (settings->policy == POLICY_ROUND_ROBIN) {
-		load_a = a->pass;
-		load_b = b->pass;
-	} else {
-		load_a = policy_load(settings, a) * b->weight;
-		load_b = policy_load(settings, b) * a->weight;
-	}
-	if (load_a == load_b)
-		return 0;
-	return load_a < load_b ? -1 : 1;
-}
-
-/* True if a should get the next connection rather than b. */
-static inline int policy_prefers(const struct settings *settings, const struct policy_candidate *a,
-				 const struct policy_candidate *b)
-{
-	__u32 class_a = policy_class(a), class_b = policy_class(b);
-	int by_load;
-
-	if (class_a != class_b)
-		return class_a < class_b;
-	by_load = policy_compare_load(settings, a, b);
-	if (by_load)
-		return by_load < 0;
 	if (settings->policy == POLICY_ROUND_ROBIN)
-		return a->tie < b->tie;
-	if ((a->state == STATE_BUSY) != (b->state == STATE_BUSY))
-		return b->state == STATE_BUSY;
-	if (a->queued != b->queued)
-		return a->queued < b->queued;
-	return a->tie < b->tie;
+		return candidate->ahead < KEY_LOAD_MAX ? candidate->ahead : KEY_LOAD_MAX;
+	if (settings->policy != POLICY_LEAST_CONN) {
+		units += (__u64)candidate->half_open * LOAD_UNIT;
+		if (candidate->state == STATE_BUSY)
+			units += settings->busy_penalty;
+	}
+	return policy_weigh(units, candidate->cost);
 }
 
 /*
- * Ranks are the coarse form of the order, one number per slot, for the snapshot that large groups
- * keep: class in the top two bits, load per weight below, in LOAD_UNITs and saturating. RANK_NONE
- * is a slot without a listener.
+ * The key. Zero is an eligible, idle listener without any load: it may be equalled, never beaten.
+ * Turns are what round-robin is about, so it does not look at idle or busy.
  */
-#define RANK_NONE 0xffffffffu
-#define RANK_CLASS_SHIFT 30
+static inline __u64 policy_key(const struct settings *settings,
+			       const struct policy_candidate *candidate)
+{
+	__u64 key = policy_load(settings, candidate) << KEY_LOAD_SHIFT;
+
+	key |= (__u64)policy_class(candidate) << KEY_CLASS_SHIFT;
+	if (settings->policy == POLICY_ROUND_ROBIN)
+		return key;
+	if (candidate->state == STATE_BUSY)
+		key |= 1ull << KEY_BUSY_SHIFT;
+	return key | (candidate->queued < KEY_QUEUED_MAX ? candidate->queued : KEY_QUEUED_MAX);
+}
+
+/* The lowest key that a listener can have of which only held and cost, or ahead, are known yet. */
+static inline __u64 policy_key_floor(const struct settings *settings,
+				     const struct policy_candidate *candidate)
+{
+	if (settings->policy == POLICY_ROUND_ROBIN)
+		return (candidate->ahead < KEY_LOAD_MAX ? candidate->ahead : KEY_LOAD_MAX)
+		       << KEY_LOAD_SHIFT;
+	return policy_weigh((__u64)candidate->held * LOAD_UNIT, candidate->cost) << KEY_LOAD_SHIFT;
+}
+
+static inline enum policy_class policy_key_class(__u64 key)
+{
+	return (enum policy_class)(key >> KEY_CLASS_SHIFT);
+}
+
+/* True if the first should get the next connection rather than the second. */
+static inline int policy_prefers(__u64 key, __u32 tie, __u64 other_key, __u32 other_tie)
+{
+	return key != other_key ? key < other_key : tie < other_tie;
+}
+
+/*
+ * Ranks are the upper half of keys: class, and load in LOAD_UNITs of a worker of weight 1. The
+ * snapshot that large groups keep has one for each slot.
+ */
+#define RANK_SHIFT 32
+#define RANK_CLASS_SHIFT (KEY_CLASS_SHIFT - RANK_SHIFT)
+#define RANK_NONE ((__u32)(KEY_NONE >> RANK_SHIFT))
 #define RANK_LOAD_MAX ((1u << RANK_CLASS_SHIFT) - 2)
 
-static inline __u32 policy_rank(__u32 class, __u64 load_per_weight)
+static inline __u32 policy_rank(enum policy_class class, __u64 load)
 {
-	if (load_per_weight > RANK_LOAD_MAX)
-		load_per_weight = RANK_LOAD_MAX;
-	return class << RANK_CLASS_SHIFT | (__u32)load_per_weight;
+	load >>= RANK_SHIFT - KEY_LOAD_SHIFT;
+	if (load > RANK_LOAD_MAX)
+		load = RANK_LOAD_MAX;
+	return (__u32)class << RANK_CLASS_SHIFT | (__u32)load;
 }
 
-static inline __u32 policy_rank_class(__u32 rank)
+static inline enum policy_class policy_rank_class(__u32 rank)
 {
-	return rank >> RANK_CLASS_SHIFT;
+	return (enum policy_class)(rank >> RANK_CLASS_SHIFT);
 }
 
-static inline __u32 policy_rank_load(__u32 rank)
+/* The load of a rank, in the scale of policy_load(). */
+static inline __u64 policy_rank_load(__u32 rank)
 {
-	return rank & ((1u << RANK_CLASS_SHIFT) - 1);
+	return (__u64)(rank & ((1u << RANK_CLASS_SHIFT) - 1)) << (RANK_SHIFT - KEY_LOAD_SHIFT);
+}
+
+/* What one more connection adds to the load. */
+static inline __u64 policy_step(const struct settings *settings, __u32 cost)
+{
+	if (settings->policy == POLICY_ROUND_ROBIN)
+		return (__u64)STRIDE * cost / COST_ONE;
+	return (__u64)LOAD_UNIT * cost;
 }
 
 #endif

@@ -53,8 +53,10 @@ struct layout {
 struct worker {
 	__u32 pid; /* thread group id in the initial pid namespace */
 	__u32 weight; /* share of load relative to the others, 1..MAX_WEIGHT */
+	__u32 cost; /* policy_cost(weight), so that the kernel need not divide */
 	__u32 flags; /* enum worker_flag */
 	__u32 generation; /* raised when the row gets a new owner */
+	__u32 reserved;
 	__u64 event_loop; /* opaque identity of its epoll instance, 0 without one */
 	char comm[COMM_SIZE];
 };
@@ -141,7 +143,7 @@ struct rotation {
 struct snapshot {
 	__u64 refreshed_ns; /* when the last pass over the slots began, CLOCK_MONOTONIC */
 	__u32 cursor; /* the slot where the pass goes on, 0 between two passes */
-	__u32 rank[MAX_SLOTS]; /* see policy_rank() */
+	__u32 rank[MAX_SLOTS]; /* policy_rank() */
 	__u32 reserved;
 };
 

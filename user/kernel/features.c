@@ -111,8 +111,6 @@ int features_probe(struct features *ret_features, struct failure *failure)
 				   "this kernel describes no types in /sys/kernel/btf/vmlinux: "
 				   "boot one built with CONFIG_DEBUG_INFO_BTF=y");
 	features.nr_cpus = (uint32_t)libbpf_num_possible_cpus();
-	features.has_rdonly_cast =
-		btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (!btf_has_field(btf, signals[i].type, signals[i].field))
 			add_missing(&features, signals[i].signal);

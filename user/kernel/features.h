@@ -7,12 +7,10 @@
 #define SOCKSTEER_KERNEL_FEATURES_H
 
 #include "base/failure.h"
-#include <stdbool.h>
 #include <stdint.h>
 
 struct features {
 	uint32_t nr_cpus; /* possible CPUs: the values of a per-CPU map */
-	bool has_rdonly_cast; /* cheap reads of kernel memory, since 6.2 */
 	char signals_missing[256]; /* names of live signals that cannot be read, or "" */
 };
 

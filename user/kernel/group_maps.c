@@ -134,7 +134,6 @@ static int load_steer(const struct features *features, const struct tables *tabl
 	if (!steer)
 		return -errno;
 	steer->rodata->nr_cpus = features->nr_cpus;
-	steer->rodata->has_rdonly_cast = features->has_rdonly_cast;
 	err = reuse_tables(steer, tables);
 	if (!err)
 		err = steer_bpf__load(steer);

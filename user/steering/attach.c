@@ -114,14 +114,19 @@ static int rescan(struct attach *attach)
 	return err ? err : check_reason(attach);
 }
 
-/* A program of somebody else stays unless the user insists; one of ours that lost its pins goes. */
+/* A program of somebody else stays unless the user insists. */
 static int check_program(const struct attach *attach)
 {
 	const struct group *group = attach->group;
 	char name[4 * COMM_SIZE + 1];
 
-	if (!group->prog_type || group->ours || attach->options->force || group_is_orphan(group))
+	if (!group->prog_type || group->ours || attach->options->force)
 		return 0;
+	if (group_is_orphan(group))
+		return failure_set(attach->failure, EXIT_FAILED, EBUSY,
+				   "%s is steered by a socksteer whose pins are not below " PINS_PATH
+				   ": use the bpffs where they are, or --force to replace it",
+				   attach->name);
 	text_escape(group->prog_name, COMM_SIZE, name, sizeof(name));
 	if (!group->prog_id)
 		return failure_set(attach->failure, EXIT_FAILED, EBUSY,
@@ -382,6 +387,8 @@ static int attach_locked(struct attach *attach, struct attach_report *report)
 	if (is_steered(attach))
 		return refresh_group(attach, report);
 	err = clear_group(attach->folder, &attach->inventory, &attach->tables, attach->failure);
+	if (!err && group_is_orphan(attach->group))
+		clear_orphan(attach->group);
 	if (!err)
 		err = steer_group(attach, report);
 	return err;

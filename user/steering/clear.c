@@ -77,7 +77,7 @@ static void clear_slots(int listeners)
 			return;
 }
 
-static void clear_orphan(const struct group *group)
+void clear_orphan(const struct group *group)
 {
 	int listeners CLEANUP(cleanup_fd) = -1;
 
@@ -105,10 +105,8 @@ int clear_group(const char *folder, const struct inventory *inventory, const str
 	const struct group *group = find_live(folder, inventory);
 	int err = 0, pins_err;
 
-	if (group && (group->ours || group_is_orphan(group)))
+	if (group && group->ours)
 		err = detach_program(group, failure);
-	if (group && group_is_orphan(group))
-		clear_orphan(group);
 	clear_maps(folder, tables);
 	pins_err = pins_remove(folder);
 	if (!err && pins_err)
@@ -116,23 +114,6 @@ int clear_group(const char *folder, const struct inventory *inventory, const str
 				  "cannot remove the pins below " PINS_PATH "/%s: %s", folder,
 				  strerror(-pins_err));
 	return err;
-}
-
-static int clear_orphans(const struct inventory *inventory, struct failure *failure)
-{
-	int first = 0;
-	size_t i;
-
-	for (i = 0; i < inventory->nr_groups; i++) {
-		int err;
-
-		if (!group_is_orphan(&inventory->groups[i]))
-			continue;
-		err = detach_program(&inventory->groups[i], failure);
-		clear_orphan(&inventory->groups[i]);
-		first = first ? first : err;
-	}
-	return first;
 }
 
 int clear_everything(const struct inventory *inventory, struct failure *failure)
@@ -148,8 +129,6 @@ int clear_everything(const struct inventory *inventory, struct failure *failure)
 		first = first ? first : err;
 	}
 	pins_list_free(folders, nr_folders);
-	err = clear_orphans(inventory, failure);
-	first = first ? first : err;
 	err = pins_remove(NULL);
 	if (!first && err)
 		first = failure_set(failure, EXIT_FAILED, -err,

@@ -11,8 +11,14 @@
 #include "steering/inventory.h"
 #include <stdbool.h>
 
-/* A program of ours is attached to the group, but its pins are gone. */
+/*
+ * The group has a steer program that is not pinned here: its pins were removed by hand, or they are
+ * in another bpffs and somebody else steers it. So it is touched only when the user insists.
+ */
 bool group_is_orphan(const struct group *group);
+
+/* Empties the slots of such a program, so that its listeners can be put into others. */
+void clear_orphan(const struct group *group);
 
 /*
  * Takes the program off the group, every listener out of its slot, frees the rows and removes the

@@ -2,6 +2,7 @@
 #include "steering/roster.h"
 #include "base/cleanup.h"
 #include "kernel/values.h"
+#include "socksteer/policy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static int worker_start(struct roster *roster, const struct listener *listener, 
 	struct worker worker = {
 		.pid = listener->pid,
 		.weight = DEFAULT_WEIGHT,
+		.cost = policy_cost(DEFAULT_WEIGHT),
 		.generation = roster->workers[row].generation + 1,
 		.event_loop = listener->event_loop,
 	};

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "cli/options.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "steering/names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/nsfs.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+/* Enough of what the user wrote to know it again; the rest of a long text is cut. */
+#define QUOTE_SIZE 256
+
+#define OPTION_HELP 'h'
+
+/* All options of all commands; the values are bits of struct command.options. */
+static const struct option all_options[] = {
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "all", no_argument, NULL, OPTION_ALL },
+	{ "force", no_argument, NULL, OPTION_FORCE },
+	{ "policy", required_argument, NULL, OPTION_POLICY },
+	{ "pid", required_argument, NULL, OPTION_PID },
+	{ "netns", required_argument, NULL, OPTION_NETNS },
+	{ "help", no_argument, NULL, OPTION_HELP },
+};
+
+#define NR_OPTIONS (sizeof(all_options) / sizeof(all_options[0]))
+
+static const char *quote(const char *text, char ret_text[QUOTE_SIZE])
+{
+	text_escape(text, strlen(text), ret_text, QUOTE_SIZE);
+	return ret_text;
+}
+
+int options_refuse_usage(const struct command *command, const char *problem,
+			 struct failure *failure)
+{
+	return failure_set(failure, EXIT_USAGE, EINVAL, "%s: %s; usage: socksteer %s%s%s",
+			   command->name, problem, command->name, command->usage[0] ? " " : "",
+			   command->usage);
+}
+
+/* The options that this command takes, as getopt wants them. */
+static void select_options(const struct command *command, struct option ret_options[NR_OPTIONS + 1])
+{
+	size_t count = 0, i;
+
+	for (i = 0; i < NR_OPTIONS; i++)
+		if (all_options[i].val == OPTION_HELP ||
+		    command->options & (unsigned int)all_options[i].val)
+			ret_options[count++] = all_options[i];
+	ret_options[count] = (struct option){};
+}
+
+static const char *option_name(int value)
+{
+	size_t i;
+
+	for (i = 0; i < NR_OPTIONS; i++)
+		if (all_options[i].val == value)
+			return all_options[i].name;
+	return "help";
+}
+
+/* What getopt does not take: an unknown option, an ambiguous one, or --json=yes. */
+static int refuse_option(const struct command *command, char **argv, const struct option *known,
+			 struct failure *failure)
+{
+	char letter[] = { '-', (char)optopt, '\0' }, name[QUOTE_SIZE];
+
+	if (optopt >= OPTION_JSON)
+		return failure_set(failure, EXIT_USAGE, EINVAL, "%s: --%s takes no value",
+				   command->name, option_name(optopt));
+	failure_set(failure, EXIT_USAGE, EINVAL, "%s: there is no option \"%s\"; it takes",
+		    command->name, quote(optopt ? letter : argv[optind - 1], name));
+	for (; known->name; known++)
+		failure_add(failure, " --%s%s", known->name, known[1].name ? "," : "");
+	return -EINVAL;
+}
+
+int options_parse_policy(const char *name, enum policy *ret_policy, struct failure *failure)
+{
+	char quoted[QUOTE_SIZE];
+	size_t i;
+
+	if (!policy_of_name(name, ret_policy))
+		return 0;
+	failure_set(failure, EXIT_USAGE, EINVAL, "there is no policy \"%s\"; there is",
+		    quote(name, quoted));
+	for (i = 0; i < NR_POLICIES; i++)
+		failure_add(failure, "%s %s", i ? "," : "", policy_name((enum policy)i));
+	return -EINVAL;
+}
+
+static int parse_pid(const char *text, struct group_spec *group, struct failure *failure)
+{
+	char quoted[QUOTE_SIZE];
+	uint64_t pid;
+
+	if (text_to_u64(text, 1, INT_MAX, &pid))
+		return failure_set(failure, EXIT_USAGE, EINVAL,
+				   "--pid takes the number of a process, not \"%s\"",
+				   quote(text, quoted));
+	group->pid = (uint32_t)pid;
+	return 0;
+}
+
+/* The namespace behind a file such as /run/netns/blue. -ENOTTY if the file is something else. */
+static int netns_of_path(const char *path, uint32_t *ret_netns)
+{
+	/* Whatever the user names, the open neither waits nor takes it as a terminal. */
+	CLEANUP(cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct statfs filesystem;
+	struct stat status;
+
+	if (fd < 0 || fstatfs(fd, &filesystem) || fstat(fd, &status))
+		return -errno;
+	if (filesystem.f_type != NSFS_MAGIC || ioctl(fd, NS_GET_NSTYPE) != CLONE_NEWNET)
+		return -ENOTTY;
+	*ret_netns = (uint32_t)status.st_ino;
+	return 0;
+}
+
+static int parse_netns(const char *text, struct group_spec *group, struct failure *failure)
+{
+	char quoted[QUOTE_SIZE];
+	uint64_t inode;
+	int err = text_to_u64(text, 1, UINT32_MAX, &inode);
+
+	if (!err) {
+		group->netns = (uint32_t)inode;
+		return 0;
+	}
+	if (err == -EINVAL)
+		err = netns_of_path(text, &group->netns);
+	if (!err)
+		return 0;
+	quote(text, quoted);
+	if (err == -ERANGE)
+		return failure_set(failure, EXIT_USAGE, EINVAL,
+				   "--netns %s: an inode number is 1 to %u", quoted, UINT32_MAX);
+	if (err == -ENOTTY)
+		return failure_set(failure, EXIT_USAGE, EINVAL,
+				   "--netns \"%s\" is not a network namespace; it takes an inode "
+				   "number, or a path such as /run/netns/NAME or /proc/PID/ns/net",
+				   quoted);
+	return failure_set(failure, EXIT_USAGE, EINVAL,
+			   "--netns \"%s\": %s; it takes an inode number, or a path such as "
+			   "/run/netns/NAME or /proc/PID/ns/net",
+			   quoted, strerror(-err));
+}
+
+static int parse_option(int option, struct options *options, struct failure *failure)
+{
+	switch (option) {
+	case OPTION_HELP:
+		options->help = true;
+		return 0;
+	case OPTION_JSON:
+		options->json = true;
+		return 0;
+	case OPTION_ALL:
+		options->all = true;
+		return 0;
+	case OPTION_FORCE:
+		options->force = true;
+		return 0;
+	case OPTION_POLICY:
+		return options_parse_policy(optarg, &options->policy, failure);
+	case OPTION_PID:
+		return parse_pid(optarg, &options->group, failure);
+	default:
+		return parse_netns(optarg, &options->group, failure);
+	}
+}
+
+static int parse_group(const char *text, struct options *options, struct failure *failure)
+{
+	struct group_spec group;
+	char quoted[QUOTE_SIZE];
+
+	if (group_spec_parse(text, &group))
+		return failure_set(failure, EXIT_USAGE, EINVAL,
+				   "\"%s\" is not a group; a group is ADDR:PORT, [V6]:PORT, :PORT "
+				   "or PORT, such as 127.0.0.1:8080",
+				   quote(text, quoted));
+	group.pid = options->group.pid;
+	group.netns = options->group.netns;
+	options->group = group;
+	options->has_group = true;
+	return 0;
+}
+
+static int check_arguments(const struct command *command, struct options *options,
+			   struct failure *failure)
+{
+	if (options->nr_arguments < command->min_arguments)
+		return options_refuse_usage(command, "too few arguments", failure);
+	if (options->nr_arguments > command->max_arguments)
+		return options_refuse_usage(command, "too many arguments", failure);
+	if (!command->takes_group)
+		return 0;
+	if (options->nr_arguments)
+		return parse_group(options->arguments[0], options, failure);
+	if (options->group.pid || options->group.netns)
+		return options_refuse_usage(command, "--pid and --netns need a GROUP", failure);
+	return 0;
+}
+
+int options_parse(const struct command *command, int argc, char **argv, struct options *ret_options,
+		  struct failure *failure)
+{
+	struct option known[NR_OPTIONS + 1];
+	struct options options = { .policy = POLICY_LEAST_LOADED };
+	int option, err;
+
+	select_options(command, known);
+	opterr = 0;
+	/* Zero makes glibc forget all of an earlier command line, the reordering included. */
+	optind = 0;
+	while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
+		if (option == '?')
+			return refuse_option(command, argv, known, failure);
+		if (option == ':')
+			return failure_set(failure, EXIT_USAGE, EINVAL, "%s: --%s needs a value",
+					   command->name, option_name(optopt));
+		err = parse_option(option, &options, failure);
+		if (err)
+			return err;
+	}
+	options.arguments = &argv[optind];
+	options.nr_arguments = (size_t)(argc - optind);
+	if (!options.help) {
+		err = check_arguments(command, &options, failure);
+		if (err)
+			return err;
+	}
+	*ret_options = options;
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The command line of one command as a struct. Options may stand anywhere; every mistake is a usage
+ * error (EXIT_USAGE) that says what was wrong and what would be right. Opens nothing but the
+ * network namespace that --netns names, and that only for a look.
+ */
+#ifndef SOCKSTEER_CLI_OPTIONS_H
+#define SOCKSTEER_CLI_OPTIONS_H
+
+#include "base/failure.h"
+#include "cli/cli.h"
+#include "steering/inventory.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Every command takes --help as well. The values stay clear of the letters that getopt returns. */
+enum option_set {
+	OPTION_JSON = 1 << 8,
+	OPTION_ALL = 1 << 9,
+	OPTION_FORCE = 1 << 10,
+	OPTION_POLICY = 1 << 11,
+	OPTION_PID = 1 << 12,
+	OPTION_NETNS = 1 << 13,
+};
+
+struct options {
+	bool help; /* --help was given; nothing else counts then */
+	bool json;
+	bool all;
+	bool force;
+	enum policy policy; /* the default one unless --policy was given */
+	bool has_group;
+	struct group_spec group; /* with --pid and --netns */
+	char **arguments; /* besides options, the group included; borrowed from argv */
+	size_t nr_arguments;
+};
+
+/* 0, or -EINVAL with *failure filled and *ret_options untouched. Reorders argv. */
+int options_parse(const struct command *command, int argc, char **argv, struct options *ret_options,
+		  struct failure *failure);
+
+/* The policy of that name, or -EINVAL with a failure that lists all of them. */
+int options_parse_policy(const char *name, enum policy *ret_policy, struct failure *failure);
+
+/* A usage error of the command, ended with how it is used. Returns -EINVAL. */
+int options_refuse_usage(const struct command *command, const char *problem,
+			 struct failure *failure);
+
+#endif

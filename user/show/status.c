@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "show/status.h"
+
+#include "show/json.h"
+#include "show/table.h"
+#include "steering/names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define NAME_TEXT_SIZE (4 * COMM_SIZE + 1)
+
+enum {
+	COLUMN_SLOT,
+	COLUMN_PID,
+	COLUMN_COMMAND,
+	COLUMN_STATE,
+	COLUMN_HELD,
+	COLUMN_WORKER,
+	COLUMN_HALF_OPEN,
+	COLUMN_QUEUED,
+	COLUMN_STEERED,
+	COLUMN_SHARE,
+};
+
+static const struct table_column columns[] = {
+	[COLUMN_SLOT] = { "SLOT", 0, SCOLS_FL_RIGHT },
+	[COLUMN_PID] = { "PID", 0, SCOLS_FL_RIGHT },
+	[COLUMN_COMMAND] = { "COMMAND", 0, SCOLS_FL_TRUNC },
+	[COLUMN_STATE] = { "STATE", 0, 0 },
+	[COLUMN_HELD] = { "HELD", 0, SCOLS_FL_RIGHT },
+	[COLUMN_WORKER] = { "WORKER", 0, SCOLS_FL_RIGHT },
+	[COLUMN_HALF_OPEN] = { "HALF-OPEN", 0, SCOLS_FL_RIGHT },
+	[COLUMN_QUEUED] = { "QUEUED", 0, SCOLS_FL_RIGHT },
+	[COLUMN_STEERED] = { "STEERED", 0, SCOLS_FL_RIGHT },
+	[COLUMN_SHARE] = { "SHARE", 0, SCOLS_FL_RIGHT },
+};
+
+static uint64_t group_nr_steered(const struct status_group *group)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < group->nr_listeners; i++)
+		sum += group->listeners[i].load.steered;
+	return sum;
+}
+
+static int set_share(struct libscols_line *line, uint64_t nr_steered, uint64_t nr_total)
+{
+	if (!nr_total)
+		return table_set(line, COLUMN_SHARE, "-");
+	return table_set(line, COLUMN_SHARE, "%.1f%%",
+			 100.0 * (double)nr_steered / (double)nr_total);
+}
+
+static int status_add_listener(const struct status_listener *listener, uint64_t nr_total,
+			       struct libscols_table *table)
+{
+	struct libscols_line *line = scols_table_new_line(table, NULL);
+	const char *state = worker_state_name(listener->state);
+	char comm[NAME_TEXT_SIZE];
+
+	text_escape(listener->comm, sizeof(listener->comm), comm, sizeof(comm));
+	if (!line || table_set(line, COLUMN_SLOT, "%u", listener->slot) ||
+	    table_set(line, COLUMN_PID, "%u", listener->pid) ||
+	    table_set(line, COLUMN_COMMAND, "%s", comm) ||
+	    table_set(line, COLUMN_STATE, "%s", listener->draining ? "draining" : state) ||
+	    table_set(line, COLUMN_HELD, "%" PRIu64, listener->held) ||
+	    table_set(line, COLUMN_WORKER, "%" PRIu64, listener->worker_held) ||
+	    table_set(line, COLUMN_HALF_OPEN, "%u", listener->half_open) ||
+	    table_set(line, COLUMN_QUEUED, "%u/%u", listener->queued, listener->backlog) ||
+	    table_set(line, COLUMN_STEERED, "%" PRIu64, (uint64_t)listener->load.steered) ||
+	    set_share(line, listener->load.steered, nr_total))
+		return -ENOMEM;
+	return 0;
+}
+
+static void print_heading(const struct status_group *group, FILE *out)
+{
+	fprintf(out, "%s (netns %u): policy %s, %zu listener%s, %s\n", group->name, group->netns,
+		policy_name(group->policy), group->nr_listeners,
+		group->nr_listeners == 1 ? "" : "s",
+		group->steered ? "steered" : "not steered: our program is no longer attached");
+}
+
+static void print_outcomes(const struct status_group *group, FILE *out)
+{
+	const char *separator = " ";
+	size_t i;
+
+	fputs("outcomes:", out);
+	for (i = 0; i < NR_OUTCOMES; i++) {
+		if (!group->outcomes[i])
+			continue;
+		fprintf(out, "%s%s %" PRIu64, separator, outcome_name((enum outcome)i),
+			group->outcomes[i]);
+		separator = ", ";
+	}
+	fputs(separator[0] == ',' ? "\n" : " none yet\n", out);
+}
+
+static int status_print_group(const struct status_group *group, FILE *out)
+{
+	CLEANUP(table_free) struct libscols_table *table = NULL;
+	uint64_t nr_total = group_nr_steered(group);
+	size_t i;
+	int err;
+
+	err = table_new(columns, sizeof(columns) / sizeof(columns[0]), &table);
+	for (i = 0; !err && i < group->nr_listeners; i++)
+		err = status_add_listener(&group->listeners[i], nr_total, table);
+	if (err)
+		return err;
+	print_heading(group, out);
+	err = table_print(table, out);
+	print_outcomes(group, out);
+	return err;
+}
+
+int status_print_table(const struct status *status, FILE *out)
+{
+	size_t i;
+	int err = 0;
+
+	if (!status->nr_groups)
+		fputs("No group is steered. \"socksteer list\" shows which could be.\n", out);
+	for (i = 0; !err && i < status->nr_groups; i++) {
+		if (i)
+			fputc('\n', out);
+		err = status_print_group(&status->groups[i], out);
+	}
+	if (!err && ferror(out))
+		err = -EIO;
+	return err;
+}
+
+static json_t *json_of_listener(const struct status_listener *listener)
+{
+	json_t *object = json_object();
+
+	object = json_with_number(object, "slot", listener->slot);
+	object = json_with_number(object, "cookie", listener->cookie);
+	object = json_with_number(object, "pid", listener->pid);
+	object = json_with(object, "comm", json_of_name(listener->comm, sizeof(listener->comm)));
+	object = json_with_text(object, "state", worker_state_name(listener->state));
+	object = json_with(object, "draining", json_boolean(listener->draining));
+	object = json_with_number(object, "weight", listener->weight);
+	object = json_with_number(object, "held", listener->held);
+	object = json_with_number(object, "worker_held", listener->worker_held);
+	object = json_with_number(object, "half_open", listener->half_open);
+	object = json_with_number(object, "queued", listener->queued);
+	object = json_with_number(object, "backlog", listener->backlog);
+#define LOAD_COUNTER(name, text) object = json_with_number(object, #name, listener->load.name);
+#include "socksteer/counters.def"
+	return object;
+}
+
+static json_t *json_of_listeners(const struct status_group *group)
+{
+	json_t *array = json_array();
+	size_t i;
+
+	for (i = 0; i < group->nr_listeners; i++)
+		array = json_with_item(array, json_of_listener(&group->listeners[i]));
+	return array;
+}
+
+static json_t *json_of_outcomes(const struct status_group *group)
+{
+	json_t *object = json_object();
+	size_t i;
+
+	for (i = 0; i < NR_OUTCOMES; i++)
+		object =
+			json_with_number(object, outcome_name((enum outcome)i), group->outcomes[i]);
+	return object;
+}
+
+static json_t *json_of_group(const struct status_group *group)
+{
+	json_t *object = json_object();
+
+	object = json_with_text(object, "name", group->name);
+	object = json_with(object, "address", json_of_address(group->family, group->address));
+	object = json_with_number(object, "port", group->port);
+	object = json_with(object, "family", json_of_family(group->family));
+	object = json_with_number(object, "netns", group->netns);
+	object = json_with(object, "steered", json_boolean(group->steered));
+	object = json_with_text(object, "policy", policy_name(group->policy));
+	object = json_with(object, "listeners", json_of_listeners(group));
+	return json_with(object, "outcomes", json_of_outcomes(group));
+}
+
+int status_print_json(const struct status *status, FILE *out)
+{
+	json_t *groups = json_array();
+	size_t i;
+
+	for (i = 0; i < status->nr_groups; i++)
+		groups = json_with_item(groups, json_of_group(&status->groups[i]));
+	return json_print(json_with(json_object(), "groups", groups), out);
+}
