@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Choosing a slot. choose() is all that steer uses; the order of preference is policy.h's.
+ * Choosing a slot. choose() and choice_commit() are all that steer uses; the order of preference is
+ * policy.h's.
  *
  * Small groups are compared exactly on every run. In a large group the cost of summing counters
  * over all CPUs would grow with workers x CPUs, so each CPU ranks the slots by a snapshot of its
- * own, corrected by its own selections, and reads the live state of a short list only.
+ * own, corrected by its own selections, and looks exactly at a short list only. Either search ends
+ * early at a listener that cannot be beaten: attended, idle and without any load.
+ *
+ * Two things shape the code. A return costs some 15 ns where the kernel guards returns against
+ * speculation, so a candidate costs one call. And the verifier walks every path: what branches much
+ * is in global functions, which it verifies once each, and keys are compared without branches.
  */
 #ifndef SOCKSTEER_CHOOSE_H
 #define SOCKSTEER_CHOOSE_H
@@ -21,7 +27,7 @@ const volatile __u32 nr_cpus = 1;
 
 /*
  * Up to both limits every slot is compared exactly. The first bounds the live state that is read,
- * the second the counters that are summed, at some 5 ns each.
+ * the second the counters that are summed.
  */
 #define EXACT_SLOTS 16
 #define EXACT_SUMS 256
@@ -32,8 +38,8 @@ const volatile __u32 nr_cpus = 1;
 /* Lanes of the short list: the slots of a lane are every NR_LANES-th. A power of two. */
 #define NR_LANES 8
 
-/* How often a run looks for a better short list when all of one turned out to be ineligible. */
-#define MAX_SHORT_LISTS 3
+/* The first short list may end early, the others look at the whole snapshot. */
+#define MAX_SHORT_LISTS 4
 
 /* How many random slots p2c draws before it falls back to looking at all. */
 #define MAX_DRAWS 16
@@ -44,22 +50,23 @@ const volatile __u32 nr_cpus = 1;
 struct choice {
 	struct settings *settings;
 	struct rotation *rotation;
-	struct snapshot *snapshot;
+	struct snapshot *snapshot; /* large groups only */
 	__u64 array; /* address of the kernel's array behind listeners */
 	__u64 key; /* of the best so far, or KEY_NONE */
-	__u32 tie; /* of the best so far */
-	__u32 slot; /* the best so far, or NO_SLOT */
+	__u64 tie; /* of the best so far */
+	__u64 slot; /* the best so far, if there is a key */
 	__u32 seed; /* random */
 	__u32 nr_slots;
-	__u32 nr_considered;
-	__u32 first; /* the slot, or block of the snapshot, where the search starts */
 	__u32 nr_blocks;
+	__u32 first; /* slot, or block of the snapshot, where the search starts */
+	__u32 whole; /* the scan may not end early */
+	__u64 limit; /* highest rank that is worth a look; zero where an unloaded listener was met */
 	__u32 lane_rank[NR_LANES];
 	__u32 lane_slot[NR_LANES];
 };
 
-/* Connections that a worker holds, exactly. A global function, so that it is verified once. */
-__noinline __u32 worker_held(__u32 row)
+/* Connections that a worker holds, exactly. */
+static __always_inline __u32 worker_held(__u32 row)
 {
 	__u64 held = 0;
 	__u32 cpu;
@@ -80,20 +87,39 @@ static __always_inline __u64 slot_socket(__u64 array, __u32 slot)
 }
 
 /* How far the slot's next turn is ahead of the clock; who was away starts at the clock. */
-static __always_inline __u64 rotation_ahead(const struct rotation *rotation, __u32 slot)
+static __always_inline __u64 rotation_ahead(const struct rotation *turns, __u32 slot)
 {
-	__u64 pass = rotation->pass[slot & (MAX_SLOTS - 1)];
+	__u64 pass = turns->pass[slot & (MAX_SLOTS - 1)];
 
-	return pass > rotation->clock ? pass - rotation->clock : 0;
+	return pass > turns->clock ? pass - turns->clock : 0;
 }
 
-static __always_inline __u32 *snapshot_rank(struct snapshot *snapshot, __u32 slot)
+static __always_inline __u64 slot_ahead(__u32 slot)
 {
-	return &snapshot->rank[slot & (MAX_SLOTS - 1)];
+	const __u32 row = 0;
+	struct rotation *turns = bpf_map_lookup_elem(&rotation, &row);
+
+	return turns ? rotation_ahead(turns, slot) : 0;
 }
 
-/* The live part of a candidate. */
-static __always_inline void read_live(__u64 sk, struct policy_candidate *candidate)
+/* False if the rows cannot be read. held is left out, it costs the most. */
+static __always_inline bool candidate_begin(const struct settings *current, __u32 slot,
+					    const struct member *member,
+					    struct policy_candidate *candidate)
+{
+	__u32 row = member->worker;
+	struct worker *worker = bpf_map_lookup_elem(&workers, &row);
+
+	if (!worker)
+		return false;
+	if (current->policy == POLICY_ROUND_ROBIN)
+		candidate->ahead = slot_ahead(slot);
+	candidate->cost = worker->cost;
+	candidate->flags = worker->flags;
+	return true;
+}
+
+static __always_inline void candidate_read_live(__u64 sk, struct policy_candidate *candidate)
 {
 	struct listener_queue queue;
 	struct listener_wait wait;
@@ -106,50 +132,98 @@ static __always_inline void read_live(__u64 sk, struct policy_candidate *candida
 	candidate->state = wait.state;
 }
 
+/* The rank stands for what the worker holds where even a short list has too many counters. */
+#define EXACTLY RANK_NONE
+
 /*
- * Completes a candidate with the live state of its listener and returns its key, or KEY_NONE if that
- * cannot be limit or below: the live state lies in cache lines that other CPUs write, so it is read
- * only where it matters. A global function, so that the verifier looks at it once instead of once for
- * every way that leads to it; a global function has to check its pointers.
+ * The key of the listener in a slot, or KEY_NONE if the slot is empty, or if the key cannot be limit
+ * or below: the live state lies in cache lines that other CPUs write, so it is read only where it
+ * matters. rank is EXACTLY, or what the snapshot has.
  */
-__noinline __u64 candidate_key(const struct settings *current, struct policy_candidate *candidate,
-			       __u64 sk, __u64 limit)
+__noinline __u64 slot_key(const struct settings *current, __u64 array, __u32 slot, __u64 limit,
+			  __u32 rank)
 {
-	if (!current || !candidate || policy_key_floor(current, candidate) > limit)
+	struct member *member = bpf_map_lookup_elem(&members, &slot);
+	struct policy_candidate candidate = {};
+	__u64 sk = slot_socket(array, slot);
+
+	if (!current || !member || !sk || !candidate_begin(current, slot, member, &candidate))
 		return KEY_NONE;
-	read_live(sk, candidate);
-	return policy_key(current, candidate);
-}
-
-/* The coarse form, for the snapshot; looks at the live state only when told to. */
-__noinline __u32 candidate_rank(const struct settings *current, struct policy_candidate *candidate,
-				__u64 sk)
-{
-	if (!current || !candidate)
-		return RANK_NONE;
-	if (sk)
-		read_live(sk, candidate);
-	return policy_rank(policy_class(candidate), policy_load(current, candidate));
+	if (rank == EXACTLY) {
+		candidate.held = worker_held(member->worker);
+	} else {
+		candidate.held = policy_rank_load(rank) / (LOAD_UNIT * COST_ONE);
+		candidate.cost = COST_ONE;
+	}
+	if (policy_key_floor(current, &candidate) > limit)
+		return KEY_NONE;
+	candidate_read_live(sk, &candidate);
+	return policy_key(current, &candidate);
 }
 
 /*
- * Comparisons of keys are global functions too: to the verifier their answer is just a number, so
- * that it need not follow what each answer says about the keys.
+ * The rank for the snapshot. The live state is read only where it was found bad before; what looks
+ * good is checked when it makes the short list.
  */
-__noinline int key_is_better(__u64 key, __u32 tie, __u64 best, __u32 best_tie)
+__noinline __u32 slot_rank(const struct settings *current, __u64 array, __u32 slot, __u32 rank)
 {
-	return key != KEY_NONE && policy_prefers(key, tie, best, best_tie);
+	struct member *member = bpf_map_lookup_elem(&members, &slot);
+	struct policy_candidate candidate = {};
+	__u64 sk = slot_socket(array, slot);
+
+	if (!current || !member || !sk || !candidate_begin(current, slot, member, &candidate))
+		return RANK_NONE;
+	candidate.held = worker_held(member->worker);
+	if (policy_rank_class(rank))
+		candidate_read_live(sk, &candidate);
+	return policy_rank(policy_class(&candidate), policy_load(current, &candidate));
 }
 
-__noinline int key_is_eligible(__u64 key)
+/* The rank with the class that the live state showed; an empty slot, or unchanged if nobody looked. */
+__noinline __u32 slot_learn(__u32 rank, __u64 key)
 {
-	return policy_key_class(key) == CLASS_ELIGIBLE;
+	if (key == KEY_NONE)
+		return rank;
+	return policy_rank(policy_key_class(key), policy_rank_load(rank));
 }
 
-/* Nothing can be preferred to it, so that the search may end. */
-__noinline int key_is_perfect(__u64 key)
+/* All ones if a is below b, else zero; for numbers below 2^63. */
+static __always_inline __u64 mask_of_less(__u64 a, __u64 b)
 {
-	return !key;
+	__u64 difference = a - b;
+
+	/* In assembly, or the compiler makes a branch of it. */
+	asm volatile("%0 s>>= 63" : "+r"(difference));
+	return difference;
+}
+
+/* Keeps a slot if its key beats the best so far, or equals it with the lower tie. */
+static __always_inline void choice_offer(struct choice *choice, __u32 slot, __u64 key)
+{
+	__u64 tie = policy_tie(choice->seed, slot), better, equal;
+
+	better = mask_of_less(key, choice->key);
+	equal = ~(better | mask_of_less(choice->key, key));
+	better |= equal & mask_of_less(tie, choice->tie);
+	choice->key ^= (choice->key ^ key) & better;
+	choice->tie ^= (choice->tie ^ tie) & better;
+	choice->slot ^= (choice->slot ^ slot) & better;
+}
+
+static __always_inline bool choice_is_perfect(const struct choice *choice)
+{
+	return !choice->key;
+}
+
+static __always_inline bool choice_is_eligible(const struct choice *choice)
+{
+	return !(choice->key >> KEY_CLASS_SHIFT);
+}
+
+/* A number below limit, evenly, of 32 random bits. */
+static __always_inline __u32 random_below(__u32 random, __u32 limit)
+{
+	return (__u64)random * limit >> 32;
 }
 
 /*
@@ -162,43 +236,6 @@ static __always_inline long stop_if(long condition)
 	return condition;
 }
 
-/* Keeps the candidate if it beats the best so far. Returns its key, or KEY_NONE. */
-static __always_inline __u64 choice_offer(struct choice *choice, __u32 slot, __u64 sk,
-					  struct policy_candidate *candidate)
-{
-	__u64 key = candidate_key(choice->settings, candidate, sk, choice->key);
-	__u32 tie = policy_tie(choice->seed, slot);
-
-	choice->nr_considered++;
-	if (key_is_better(key, tie, choice->key, choice->tie)) {
-		choice->key = key;
-		choice->tie = tie;
-		choice->slot = slot;
-	}
-	return key;
-}
-
-static __always_inline void consider_slot(struct choice *choice, __u32 slot)
-{
-	struct member *member = bpf_map_lookup_elem(&members, &slot);
-	__u64 sk = slot_socket(choice->array, slot);
-	struct policy_candidate candidate = {};
-	struct worker *worker;
-	__u32 row;
-
-	if (!sk || !member)
-		return;
-	row = member->worker;
-	worker = bpf_map_lookup_elem(&workers, &row);
-	if (!worker)
-		return;
-	candidate.ahead = rotation_ahead(choice->rotation, slot);
-	candidate.held = worker_held(row);
-	candidate.cost = worker->cost;
-	candidate.flags = worker->flags;
-	choice_offer(choice, slot, sk, &candidate);
-}
-
 /* bpf_loop callback: one slot of a small group, counted from a random one. */
 static long consider_next(__u32 index, struct choice *choice)
 {
@@ -206,176 +243,145 @@ static long consider_next(__u32 index, struct choice *choice)
 
 	if (slot >= choice->nr_slots)
 		slot -= choice->nr_slots;
-	consider_slot(choice, slot);
-	return stop_if(key_is_perfect(choice->key));
+	choice_offer(choice, slot,
+		     slot_key(choice->settings, choice->array, slot, choice->key, EXACTLY));
+	return stop_if(choice_is_perfect(choice));
 }
 
-/*
- * bpf_loop callback: one slot of the refresh. A class that was found by looking at the live state
- * is looked up again only where it was bad; good ones are checked when they make the short list.
- */
+static __always_inline void choose_exactly(struct choice *choice)
+{
+	choice->first = random_below(choice->seed, choice->nr_slots);
+	bpf_loop(choice->nr_slots, consider_next, choice, 0);
+}
+
+static __always_inline __u32 *snapshot_rank(struct snapshot *ranks, __u32 slot)
+{
+	return &ranks->rank[slot & (MAX_SLOTS - 1)];
+}
+
+/* bpf_loop callback: one slot of the refresh. */
 static long refresh_slot(__u32 index, struct choice *choice)
 {
 	__u32 slot = choice->snapshot->cursor + index;
-	struct member *member = bpf_map_lookup_elem(&members, &slot);
-	struct policy_candidate candidate = {};
-	struct worker *worker;
-	__u32 *rank, row;
-	__u64 sk = 0;
+	__u32 *rank = snapshot_rank(choice->snapshot, slot);
 
-	if (!member)
-		return 1;
-	row = member->worker;
-	rank = snapshot_rank(choice->snapshot, slot);
-	worker = bpf_map_lookup_elem(&workers, &row);
-	if (!member->cookie || !worker) {
-		*rank = RANK_NONE;
-		return 0;
-	}
-	candidate.ahead = rotation_ahead(choice->rotation, slot);
-	candidate.held = worker_held(row);
-	candidate.cost = worker->cost;
-	candidate.flags = worker->flags;
-	if (policy_rank_class(*rank))
-		sk = slot_socket(choice->array, slot);
-	*rank = candidate_rank(choice->settings, &candidate, sk);
+	*rank = slot_rank(choice->settings, choice->array, slot, *rank);
 	return 0;
 }
 
 /*
  * Goes on with a pass over the slots, or starts one if the last is old enough. A pass is cut into
- * runs, so that no single connection pays for all of a large machine's counters.
+ * shares, so that no single connection pays for all of a large machine's counters.
  */
 static __always_inline void snapshot_refresh(struct choice *choice)
 {
-	struct snapshot *snapshot = choice->snapshot;
+	struct snapshot *ranks = choice->snapshot;
+	__u32 end = choice->nr_blocks * NR_LANES;
 	__u32 share = REFRESH_SUMS / nr_cpus + 1;
 	__u64 now;
 
-	if (!snapshot->cursor) {
+	if (!ranks->cursor) {
 		now = bpf_ktime_get_ns();
-		if (now - snapshot->refreshed_ns < choice->settings->refresh_ns)
+		if (now - ranks->refreshed_ns < choice->settings->refresh_ns)
 			return;
-		snapshot->refreshed_ns = now;
+		ranks->refreshed_ns = now;
 	}
+	if (ranks->cursor + share > end)
+		share = end - ranks->cursor;
 	bpf_loop(share, refresh_slot, choice, 0);
-	snapshot->cursor += share;
-	if (snapshot->cursor >= choice->nr_blocks * NR_LANES)
-		snapshot->cursor = 0;
+	ranks->cursor += share;
+	if (ranks->cursor >= end)
+		ranks->cursor = 0;
 }
 
-/* bpf_loop callback: compares one slot of each lane with the lane's best. */
+/*
+ * bpf_loop callback: compares one slot of each lane with the lane's best. Rank zero cannot be beaten,
+ * so a scan ends there, unless it is to be whole.
+ */
 static long scan_block(__u32 index, struct choice *choice)
 {
 	__u32 block = choice->first + index, lane;
+	__u64 loaded = ~0ull;
 
 	if (block >= choice->nr_blocks)
 		block -= choice->nr_blocks;
 #pragma unroll
 	for (lane = 0; lane < NR_LANES; lane++) {
 		__u32 slot = block * NR_LANES + lane;
-		__u32 rank = *snapshot_rank(choice->snapshot, slot);
+		__u64 rank = *snapshot_rank(choice->snapshot, slot);
+		__u32 better = (__u32)mask_of_less(rank, choice->lane_rank[lane]);
 
-		if (rank < choice->lane_rank[lane]) {
-			choice->lane_rank[lane] = rank;
-			choice->lane_slot[lane] = slot;
-		}
+		choice->lane_rank[lane] ^= (choice->lane_rank[lane] ^ (__u32)rank) & better;
+		choice->lane_slot[lane] ^= (choice->lane_slot[lane] ^ slot) & better;
+		loaded &= mask_of_less(0, rank);
 	}
-	return 0;
-}
-
-/* The connections behind a rank: for machines where even a short list has too many sums. */
-static __always_inline __u32 rank_held(__u32 rank)
-{
-	return policy_rank_load(rank) / (LOAD_UNIT * COST_ONE);
-}
-
-/* The rank with the class that the live state showed; unchanged if nobody looked. */
-__noinline __u32 rank_learn(__u32 rank, __u64 key)
-{
-	if (key == KEY_NONE)
-		return rank;
-	return policy_rank(policy_key_class(key), policy_rank_load(rank));
+	choice->limit &= loaded;
+	return stop_if(!loaded && !choice->whole);
 }
 
 /* bpf_loop callback: looks at the best slot of one lane, and learns what is wrong with it. */
 static long consider_lane(__u32 lane, struct choice *choice)
 {
 	__u32 slot = choice->lane_slot[lane & (NR_LANES - 1)];
-	__u32 *rank = snapshot_rank(choice->snapshot, slot);
-	struct member *member = bpf_map_lookup_elem(&members, &slot);
-	__u64 sk = slot_socket(choice->array, slot), key;
-	struct policy_candidate candidate = {};
-	struct worker *worker;
-	__u32 row;
+	__u32 *learned = snapshot_rank(choice->snapshot, slot);
+	__u32 rank = *learned;
+	__u64 key;
 
-	if (*rank == RANK_NONE || !member)
+	/* Where there are unloaded listeners, only they count. */
+	if (rank > choice->limit || rank == RANK_NONE)
 		return 0;
-	row = member->worker;
-	worker = bpf_map_lookup_elem(&workers, &row);
-	if (!sk || !worker) {
-		*rank = RANK_NONE;
-		return 0;
-	}
-	candidate.ahead = rotation_ahead(choice->rotation, slot);
-	candidate.cost = worker->cost;
-	candidate.flags = worker->flags;
-	if (NR_LANES * nr_cpus <= EXACT_SUMS) {
-		candidate.held = worker_held(row);
-	} else {
-		candidate.held = rank_held(*rank);
-		candidate.cost = COST_ONE;
-	}
-	key = choice_offer(choice, slot, sk, &candidate);
-	*rank = rank_learn(*rank, key);
-	return stop_if(key_is_perfect(choice->key));
+	key = slot_key(choice->settings, choice->array, slot, choice->key,
+		       NR_LANES * nr_cpus <= EXACT_SUMS ? EXACTLY : rank);
+	choice_offer(choice, slot, key);
+	*learned = slot_learn(rank, key);
+	return stop_if(choice_is_perfect(choice));
 }
 
-static __always_inline void lanes_clear(struct choice *choice)
+/*
+ * bpf_loop callback: one short list. The first may end early at an unloaded listener, which then has
+ * to prove perfect; the others are whole, and end at an eligible one. What was learned in one makes
+ * the next a better one.
+ */
+static long choose_from_short_list(__u32 attempt, struct choice *choice)
 {
 	__u32 lane;
 
+	choice->whole = attempt;
+	choice->limit = attempt ? RANK_NONE : ~0ull;
 #pragma unroll
 	for (lane = 0; lane < NR_LANES; lane++) {
 		choice->lane_rank[lane] = RANK_NONE;
 		choice->lane_slot[lane] = lane;
 	}
-}
-
-/* bpf_loop callback: one short list; stops when it gave an eligible listener. */
-static long choose_from_short_list(__u32 attempt, struct choice *choice)
-{
-	lanes_clear(choice);
 	bpf_loop(choice->nr_blocks, scan_block, choice, 0);
 	bpf_loop(NR_LANES, consider_lane, choice, 0);
-	return stop_if(key_is_eligible(choice->key));
+	if (choice_is_perfect(choice))
+		return 1;
+	return stop_if(choice_is_eligible(choice) && (attempt || choice->limit));
 }
 
-/* A number below limit, evenly. */
-static __always_inline __u32 random_below(__u32 limit)
+static __always_inline void choose_by_snapshot(struct choice *choice)
 {
-	return (__u64)bpf_get_prandom_u32() * limit >> 32;
-}
+	const __u32 row = 0;
 
-static __always_inline void choose_from_all(struct choice *choice)
-{
-	if (choice->nr_slots <= EXACT_SLOTS && choice->nr_slots * nr_cpus <= EXACT_SUMS) {
-		choice->first = random_below(choice->nr_slots);
-		bpf_loop(choice->nr_slots, consider_next, choice, 0);
+	choice->snapshot = bpf_map_lookup_elem(&snapshot, &row);
+	if (!choice->snapshot)
 		return;
-	}
 	choice->nr_blocks = (choice->nr_slots + NR_LANES - 1) / NR_LANES;
 	/* Equal slots are met in an order that differs between CPUs and runs. */
-	choice->first = random_below(choice->nr_blocks);
+	choice->first = random_below(choice->seed, choice->nr_blocks);
 	snapshot_refresh(choice);
 	bpf_loop(MAX_SHORT_LISTS, choose_from_short_list, choice, 0);
 }
 
-/* bpf_loop callback: one draw of p2c; stops at two candidates of which one is eligible. */
+/* bpf_loop callback: one of two random candidates, or of more until one is eligible. */
 static long consider_draw(__u32 draw, struct choice *choice)
 {
-	consider_slot(choice, random_below(choice->nr_slots));
-	return stop_if(choice->nr_considered >= 2 && key_is_eligible(choice->key));
+	__u32 slot = random_below(policy_tie(choice->seed, MAX_SLOTS + draw), choice->nr_slots);
+
+	choice_offer(choice, slot,
+		     slot_key(choice->settings, choice->array, slot, KEY_NONE, EXACTLY));
+	return stop_if(choice_is_perfect(choice) || (draw && choice_is_eligible(choice)));
 }
 
 /* The slot to select, or NO_SLOT if none holds a listener. */
@@ -383,33 +389,51 @@ static __always_inline __u32 choose(struct choice *choice)
 {
 	choice->key = KEY_NONE;
 	choice->tie = ~0u;
-	choice->slot = NO_SLOT;
-	choice->nr_considered = 0;
+	choice->slot = 0;
+	choice->snapshot = NULL;
 	choice->nr_slots = choice->settings->nr_slots;
 	if (choice->nr_slots > MAX_SLOTS)
 		choice->nr_slots = MAX_SLOTS;
 	if (choice->settings->policy == POLICY_P2C)
 		bpf_loop(MAX_DRAWS, consider_draw, choice, 0);
-	if (!key_is_eligible(choice->key))
-		choose_from_all(choice);
-	return choice->slot;
+	if (!choice_is_eligible(choice)) {
+		if (choice->nr_slots <= EXACT_SLOTS && choice->nr_slots * nr_cpus <= EXACT_SUMS)
+			choose_exactly(choice);
+		else
+			choose_by_snapshot(choice);
+	}
+	return choice->key == KEY_NONE ? NO_SLOT : choice->slot;
 }
 
-/* The selection was accepted: remember it where the next decisions look. */
-static __always_inline void choice_commit(struct choice *choice, __u32 cost)
+static __always_inline void rotation_turn(struct rotation *turns, __u32 slot, __u64 step)
 {
-	__u32 *rank = snapshot_rank(choice->snapshot, choice->slot);
-	__u64 step = policy_step(choice->settings, cost);
-	struct rotation *rotation = choice->rotation;
-	__u64 turn;
+	__u64 turn = turns->clock + rotation_ahead(turns, slot);
 
-	if (choice->settings->policy == POLICY_ROUND_ROBIN) {
-		/* Two CPUs may turn the clock at once; it is off by a turn then, not more. */
-		turn = rotation->clock + rotation_ahead(rotation, choice->slot);
-		rotation->pass[choice->slot & (MAX_SLOTS - 1)] = turn + step;
-		rotation->clock = turn;
+	/* Two CPUs may turn the clock at once; it is off by a turn then, not more. */
+	turns->pass[slot & (MAX_SLOTS - 1)] = turn + step;
+	turns->clock = turn;
+}
+
+/* The selection was accepted: remember it where the next decisions look. row is the worker's. */
+static __always_inline void choice_commit(struct choice *choice, __u32 row)
+{
+	bool in_turn = choice->settings->policy == POLICY_ROUND_ROBIN;
+	__u32 slot = choice->slot, *rank;
+	struct worker *worker;
+	__u64 step;
+
+	if (!in_turn && !choice->snapshot)
+		return;
+	worker = bpf_map_lookup_elem(&workers, &row);
+	if (!worker)
+		return;
+	step = policy_step(choice->settings, worker->cost);
+	if (in_turn)
+		rotation_turn(choice->rotation, slot, step);
+	if (choice->snapshot) {
+		rank = snapshot_rank(choice->snapshot, slot);
+		*rank = policy_rank(policy_rank_class(*rank), policy_rank_load(*rank) + step);
 	}
-	*rank = policy_rank(policy_rank_class(*rank), policy_rank_load(*rank) + step);
 }
 
 #endif

@@ -50,15 +50,4 @@ struct {
 	__type(value, struct snapshot);
 } snapshot SEC(".maps");
 
-/*
- * A map's address is a pointer that may not be used as a number until it was stored in a map and
- * read back. The row is this CPU's own and is written on each run before it is read.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} address SEC(".maps");
-
 #endif

@@ -30,8 +30,8 @@ extern void *bpf_rdonly_cast(void *address, __u32 btf_id) __ksym __weak;
 	({                                                                                         \
 		typeof(((type *)0)->field) value_;                                                 \
 		if (has_rdonly_cast) {                                                             \
-			type *object_ = bpf_rdonly_cast((void *)(address),                         \
-							bpf_core_type_id_kernel(type));            \
+			type *object_ =                                                            \
+				bpf_rdonly_cast((void *)(address), bpf_core_type_id_kernel(type)); \
 			value_ = object_->field;                                                   \
 		} else {                                                                           \
 			bpf_core_read(&value_, sizeof(value_), &((type *)(address))->field);       \
@@ -46,8 +46,7 @@ extern void *bpf_rdonly_cast(void *address, __u32 btf_id) __ksym __weak;
 #define kread_pointer(address) ((__u64)kread(struct timespec64, address, tv_sec))
 
 /* The address of a field, without reading anything. */
-#define kaddress(type, address, field)                                                             \
-	((__u64)(address) + bpf_core_field_offset(type, field))
+#define kaddress(type, address, field) ((__u64)(address) + bpf_core_field_offset(type, field))
 
 /* From the address of a member to that of the structure around it. */
 #define kcontainer(type, address, field) ((__u64)(address)-bpf_core_field_offset(type, field))

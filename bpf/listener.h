@@ -35,8 +35,8 @@ static __always_inline void listener_read_queue(__u64 sk, struct listener_queue 
 	queue->queued = 0;
 	queue->backlog = ~0u;
 	if (bpf_core_field_exists(struct inet_connection_sock, icsk_accept_queue.qlen.counter))
-		queue->half_open = kread(struct inet_connection_sock, sk,
-					 icsk_accept_queue.qlen.counter);
+		queue->half_open =
+			kread(struct inet_connection_sock, sk, icsk_accept_queue.qlen.counter);
 	if (bpf_core_field_exists(struct sock, sk_max_ack_backlog)) {
 		queue->queued = kread(struct sock, sk, sk_ack_backlog);
 		queue->backlog = kread(struct sock, sk, sk_max_ack_backlog);

@@ -17,14 +17,18 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+/*
+ * Plain additions to this CPU's own rows: runs of steer on one CPU do not interrupt each other, since
+ * all of them are in softirq context or with softirqs off.
+ */
 static __always_inline void load_count(struct load *load, bool migrating)
 {
 	if (!load)
 		return;
 	if (migrating)
-		__sync_fetch_and_add(&load->migrated, 1);
+		load->migrated++;
 	else
-		__sync_fetch_and_add(&load->steered, 1);
+		load->steered++;
 }
 
 /* Charges a selection to the listener and its worker, and to what this CPU decides from next. */
@@ -32,16 +36,12 @@ static __always_inline void account(struct choice *choice, bool migrating)
 {
 	__u32 slot = choice->slot, row;
 	struct member *member = bpf_map_lookup_elem(&members, &slot);
-	struct worker *worker;
 
 	if (!member)
 		return;
 	row = member->worker;
-	worker = bpf_map_lookup_elem(&workers, &row);
-	if (!worker)
-		return;
-	choice_commit(choice, worker->cost);
 	load_count(bpf_map_lookup_elem(&worker_load, &row), migrating);
+	choice_commit(choice, row);
 	row = member->listener;
 	load_count(bpf_map_lookup_elem(&listener_load, &row), migrating);
 }
@@ -57,44 +57,34 @@ static __always_inline __u32 outcome_of_error(long err)
 
 /*
  * A map's address is a pointer that may not be used as a number until it was stored in a map and
- * read back. Every run writes the row, which is its CPU's own, before it reads it.
+ * read back. The first run stores it; it never changes.
  */
-static __always_inline __u64 listeners_address(__u64 *address)
+static __always_inline __u64 listeners_address(struct rotation *turns)
 {
-	*address = (__u64)&listeners;
-	return *(volatile __u64 *)address;
-}
-
-/* Readies a choice; false if a map cannot be read, which only a broken load could cause. */
-static __always_inline bool choice_init(struct choice *choice)
-{
-	const __u32 row = 0;
-	__u64 *scratch = bpf_map_lookup_elem(&address, &row);
-
-	choice->settings = bpf_map_lookup_elem(&settings, &row);
-	choice->rotation = bpf_map_lookup_elem(&rotation, &row);
-	choice->snapshot = bpf_map_lookup_elem(&snapshot, &row);
-	if (!scratch || !choice->settings || !choice->rotation || !choice->snapshot)
-		return false;
-	choice->array = listeners_address(scratch);
-	choice->seed = bpf_get_prandom_u32();
-	return true;
+	if (!turns->listeners)
+		turns->listeners = (__u64)&listeners;
+	return *(volatile __u64 *)&turns->listeners;
 }
 
 /* Selects a listener and returns what became of it. */
 static __always_inline __u32 select_listener(struct sk_reuseport_md *ctx)
 {
 	bool migrating = ctx->migrating_sk != NULL;
+	const __u32 row = 0;
 	struct choice choice;
 	__u32 slot;
 	long err;
 
 	if (ctx->ip_protocol != IPPROTO_TCP)
 		return OUTCOME_NOT_TCP;
-	if (!choice_init(&choice))
+	choice.settings = bpf_map_lookup_elem(&settings, &row);
+	choice.rotation = bpf_map_lookup_elem(&rotation, &row);
+	if (!choice.settings || !choice.rotation)
 		return OUTCOME_NO_SETTINGS;
 	if (choice.settings->policy == POLICY_HASH)
 		return OUTCOME_HASH;
+	choice.array = listeners_address(choice.rotation);
+	choice.seed = bpf_get_prandom_u32();
 	slot = choose(&choice);
 	if (slot == NO_SLOT)
 		return OUTCOME_NO_LISTENER;
@@ -112,6 +102,6 @@ int steer(struct sk_reuseport_md *ctx)
 	__u64 *count = bpf_map_lookup_elem(&counters, &outcome);
 
 	if (count)
-		__sync_fetch_and_add(count, 1);
+		++*count;
 	return SK_PASS;
 }

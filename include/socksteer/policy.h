@@ -9,10 +9,11 @@
  * random tie decides between equals: never the lowest index, which makes every CPU choose the same.
  * From the highest bit down:
  *
+ *     1 bit    zero, so that a key can be subtracted from another without a borrow
  *     2 bits   class: eligible, nearly full, unattended, draining
  *     46 bits  load by the policy, over weight
  *     1 bit    busy
- *     15 bits  connections waiting to be accepted
+ *     14 bits  connections waiting to be accepted
  */
 #ifndef SOCKSTEER_POLICY_H
 #define SOCKSTEER_POLICY_H
@@ -34,14 +35,14 @@
 /* One round-robin turn of a worker of weight 1. */
 #define STRIDE (1u << 20)
 
-#define KEY_CLASS_SHIFT 62
-#define KEY_LOAD_SHIFT 16
-#define KEY_BUSY_SHIFT 15
+#define KEY_CLASS_SHIFT 61
+#define KEY_LOAD_SHIFT 15
+#define KEY_BUSY_SHIFT 14
 /* Some four million connections of a worker of weight 1; what holds more counts as holding that. */
 #define KEY_LOAD_MAX ((1ull << (KEY_CLASS_SHIFT - KEY_LOAD_SHIFT)) - 1)
 #define KEY_QUEUED_MAX ((1u << KEY_BUSY_SHIFT) - 1)
 /* Worse than any listener. */
-#define KEY_NONE (~0ull)
+#define KEY_NONE (~0ull >> 1)
 
 /* Everything that is known of one listener and its worker at the moment of the decision. */
 struct policy_candidate {
@@ -174,7 +175,7 @@ static inline int policy_prefers(__u64 key, __u32 tie, __u64 other_key, __u32 ot
  * Ranks are the upper half of keys: class, and load in LOAD_UNITs of a worker of weight 1. The
  * snapshot that large groups keep has one for each slot.
  */
-#define RANK_SHIFT 32
+#define RANK_SHIFT 31
 #define RANK_CLASS_SHIFT (KEY_CLASS_SHIFT - RANK_SHIFT)
 #define RANK_NONE ((__u32)(KEY_NONE >> RANK_SHIFT))
 #define RANK_LOAD_MAX ((1u << RANK_CLASS_SHIFT) - 2)
@@ -184,7 +185,7 @@ static inline __u32 policy_rank(enum policy_class class, __u64 load)
 	load >>= RANK_SHIFT - KEY_LOAD_SHIFT;
 	if (load > RANK_LOAD_MAX)
 		load = RANK_LOAD_MAX;
-	return (__u32)class << RANK_CLASS_SHIFT | (__u32)load;
+	return (__u32) class << RANK_CLASS_SHIFT | (__u32)load;
 }
 
 static inline enum policy_class policy_rank_class(__u32 rank)

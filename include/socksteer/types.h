@@ -57,7 +57,7 @@ struct worker {
 	__u32 flags; /* enum worker_flag */
 	__u32 generation; /* raised when the row gets a new owner */
 	__u32 reserved;
-	__u64 event_loop; /* opaque identity of its epoll instance, 0 without one */
+	__u64 event_loop; /* opaque identity of its epoll instance, 48 bits; 0 without one */
 	char comm[COMM_SIZE];
 };
 
@@ -133,6 +133,7 @@ struct settings {
  */
 struct rotation {
 	__u64 clock; /* pass of the slot that was selected last */
+	__u64 listeners; /* address of the listeners map, which steer reads slots from */
 	__u64 pass[MAX_SLOTS];
 };
 

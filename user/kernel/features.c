@@ -17,11 +17,12 @@
 static const struct {
 	unsigned int capability;
 	const char *name;
-	const char *purpose;
+	const char *use;
+	enum purpose purpose; /* the least purpose that needs it */
 } rights[] = {
-	{ CAP_BPF, "CAP_BPF", "load BPF programs" },
-	{ CAP_PERFMON, "CAP_PERFMON", "trace TCP state changes and read kernel state" },
-	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "copy the workers' listeners" },
+	{ CAP_BPF, "CAP_BPF", "load BPF programs", PURPOSE_LOOK },
+	{ CAP_PERFMON, "CAP_PERFMON", "read and trace kernel state", PURPOSE_LOOK },
+	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "copy the workers' listeners", PURPOSE_CHANGE },
 };
 
 /* What each live signal reads; bpf/listener.h asks the same of CO-RE. */
@@ -36,7 +37,7 @@ static const struct {
 	{ "idle or busy", "eventpoll", "wq" },
 };
 
-static int rights_check(struct failure *failure)
+int rights_check(enum purpose purpose, struct failure *failure)
 {
 	size_t i;
 
@@ -44,11 +45,12 @@ static int rights_check(struct failure *failure)
 		return failure_set(failure, EXIT_MISSING, EPERM,
 				   "cannot read this process's capabilities");
 	for (i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
-		if (!capng_have_capability(CAPNG_EFFECTIVE, rights[i].capability))
+		if (rights[i].purpose <= purpose &&
+		    !capng_have_capability(CAPNG_EFFECTIVE, rights[i].capability))
 			return failure_set(failure, EXIT_MISSING, EPERM,
 					   "%s is missing, which is needed to %s: run as root, or "
 					   "grant CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
-					   rights[i].name, rights[i].purpose);
+					   rights[i].name, rights[i].use);
 	return 0;
 }
 
@@ -102,7 +104,7 @@ int features_probe(struct features *ret_features, struct failure *failure)
 	size_t i;
 	int err;
 
-	err = rights_check(failure);
+	err = rights_check(PURPOSE_CHANGE, failure);
 	if (err)
 		return err;
 	btf = btf__load_vmlinux_btf();

@@ -15,6 +15,17 @@ struct features {
 };
 
 /*
+ * What a command is about to do: looking takes fewer rights than changing.
+ */
+enum purpose {
+	PURPOSE_LOOK,
+	PURPOSE_CHANGE,
+};
+
+/* Fails with EXIT_MISSING when a capability is missing, and names it. */
+int rights_check(enum purpose purpose, struct failure *failure);
+
+/*
  * Fails with EXIT_MISSING when a right or the kernel's BTF is missing, and names it. Missing signals
  * are no failure: what is left still steers.
  */

@@ -68,7 +68,8 @@ static int check_version(const struct tables *tables, struct failure *failure)
 	if (!err && layout.version == LAYOUT_VERSION)
 		return 0;
 	return failure_set(failure, EXIT_FAILED, EPROTO,
-			   "the pins below " PINS_PATH " have layout %u and this socksteer uses %u: "
+			   "the pins below " PINS_PATH
+			   " have layout %u and this socksteer uses %u: "
 			   "run \"socksteer detach --all\" and attach again",
 			   layout.version, LAYOUT_VERSION);
 }

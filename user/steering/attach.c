@@ -123,10 +123,11 @@ static int check_program(const struct attach *attach)
 	if (!group->prog_type || group->ours || attach->options->force)
 		return 0;
 	if (group_is_orphan(group))
-		return failure_set(attach->failure, EXIT_FAILED, EBUSY,
-				   "%s is steered by a socksteer whose pins are not below " PINS_PATH
-				   ": use the bpffs where they are, or --force to replace it",
-				   attach->name);
+		return failure_set(
+			attach->failure, EXIT_FAILED, EBUSY,
+			"%s is steered by a socksteer whose pins are not below " PINS_PATH
+			": use the bpffs where they are, or --force to replace it",
+			attach->name);
 	text_escape(group->prog_name, COMM_SIZE, name, sizeof(name));
 	if (!group->prog_id)
 		return failure_set(attach->failure, EXIT_FAILED, EBUSY,

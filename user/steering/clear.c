@@ -62,10 +62,11 @@ static int detach_program(const struct group *group, struct failure *failure)
 	if (!err || err == -ESTALE || err == -ESRCH)
 		return 0;
 	group_name(group, name);
-	return failure_set(failure, err == -EPERM ? EXIT_MISSING : EXIT_FAILED, -err,
-			   "cannot take the program off %s: %s; its slots were emptied, so that the "
-			   "kernel's hash serves it",
-			   name, strerror(-err));
+	return failure_set(
+		failure, err == -EPERM ? EXIT_MISSING : EXIT_FAILED, -err,
+		"cannot take the program off %s: %s; its slots were emptied, so that the "
+		"kernel's hash serves it",
+		name, strerror(-err));
 }
 
 static void clear_slots(int listeners)

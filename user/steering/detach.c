@@ -28,10 +28,9 @@ static void session_done(struct session *session)
 
 static int session_begin(struct session *session, struct failure *failure)
 {
-	struct features features;
 	int err;
 
-	err = features_probe(&features, failure);
+	err = rights_check(PURPOSE_CHANGE, failure);
 	if (!err)
 		err = pins_check(failure);
 	if (!err)

@@ -56,8 +56,9 @@ bool group_spec_matches(const struct group_spec *spec, const struct group *group
 {
 	if (spec->port != group->port)
 		return false;
-	if (spec->has_address && (spec->family != group->family ||
-				  memcmp(spec->address, group->address, sizeof(spec->address)) != 0))
+	if (spec->has_address &&
+	    (spec->family != group->family ||
+	     memcmp(spec->address, group->address, sizeof(spec->address)) != 0))
 		return false;
 	if (spec->netns && spec->netns != group->netns)
 		return false;

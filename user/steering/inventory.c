@@ -47,6 +47,7 @@ static void join_done(struct join *join)
 	free(join->epolls);
 }
 
+/* Whatever it returns, join_done() gives it back. */
 static int join_init(const struct inspect_row *rows, size_t nr_rows, struct join *join)
 {
 	size_t i;
@@ -54,10 +55,8 @@ static int join_init(const struct inspect_row *rows, size_t nr_rows, struct join
 	memset(join, 0, sizeof(*join));
 	join->listeners = calloc(nr_rows + 1, sizeof(*join->listeners));
 	join->epolls = calloc(nr_rows + 1, sizeof(*join->epolls));
-	if (!join->listeners || !join->epolls) {
-		join_done(join);
+	if (!join->listeners || !join->epolls)
 		return -ENOMEM;
-	}
 	for (i = 0; i < nr_rows; i++)
 		if (rows[i].kind == ROW_LISTENER)
 			join->listeners[join->nr_listeners++] = &rows[i];

@@ -73,7 +73,8 @@ struct inventory {
 };
 
 /* Joins the rows. -ENOMEM. */
-int inventory_build(const struct inspect_row *rows, size_t nr_rows, struct inventory *ret_inventory);
+int inventory_build(const struct inspect_row *rows, size_t nr_rows,
+		    struct inventory *ret_inventory);
 void inventory_done(struct inventory *inventory);
 
 /* One clause that says why, such as "one listener, 4 processes: nothing to steer". "" for none. */

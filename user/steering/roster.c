@@ -23,9 +23,15 @@ int roster_read(const struct tables *tables, struct roster **ret_roster)
 	return err;
 }
 
-static bool worker_serves(const struct worker *worker, const struct listener *listener)
+/* The low 48 bits of a kernel address are unique, and short enough for every reader of JSON. */
+static uint64_t event_loop_of(const struct listener *listener)
 {
-	return worker->pid == listener->pid && worker->event_loop == listener->event_loop;
+	return listener->event_loop & ((1ull << 48) - 1);
+}
+
+bool worker_serves(const struct worker *worker, const struct listener *listener)
+{
+	return worker->pid == listener->pid && worker->event_loop == event_loop_of(listener);
 }
 
 static int worker_start(struct roster *roster, const struct listener *listener, uint32_t row)
@@ -35,7 +41,7 @@ static int worker_start(struct roster *roster, const struct listener *listener, 
 		.weight = DEFAULT_WEIGHT,
 		.cost = policy_cost(DEFAULT_WEIGHT),
 		.generation = roster->workers[row].generation + 1,
-		.event_loop = listener->event_loop,
+		.event_loop = event_loop_of(listener),
 	};
 	int err;
 

@@ -42,6 +42,9 @@ int roster_move_listener(struct roster *roster, uint32_t row, uint32_t worker);
 int roster_free_listener(struct roster *roster, uint32_t row);
 int roster_free_unused_workers(struct roster *roster);
 
+/* True if the row is that of the worker which serves the listener. */
+bool worker_serves(const struct worker *worker, const struct listener *listener);
+
 /* The record that charges connections to these two rows. */
 struct conn_owner roster_owner(const struct roster *roster, uint32_t worker, uint32_t listener);
 

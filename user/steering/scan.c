@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "steering/scan.h"
 #include "base/cleanup.h"
+#include "kernel/features.h"
 #include "kernel/group_maps.h"
 #include "kernel/iterate.h"
 #include "steering/place.h"
@@ -27,7 +28,9 @@ int inventory_scan(struct inventory *ret_inventory, struct failure *failure)
 	size_t nr_rows, i;
 	int err;
 
-	err = inspect_rows(&rows, &nr_rows, failure);
+	err = rights_check(PURPOSE_LOOK, failure);
+	if (!err)
+		err = inspect_rows(&rows, &nr_rows, failure);
 	if (err)
 		return err;
 	err = inventory_build(rows, nr_rows, ret_inventory);

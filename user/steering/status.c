@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "steering/status.h"
 #include "base/cleanup.h"
-#include "kernel/features.h"
 #include "kernel/pins.h"
 #include "kernel/values.h"
 #include "steering/pinned.h"
@@ -160,8 +159,8 @@ static int status_of_pins(const struct group_spec *spec, const struct pinned *pi
 		return err == -ENOENT ? 0 : err;
 	err = fill_status(pinned, only, inventory, &tables, status);
 	if (err)
-		return failure_set(failure, EXIT_FAILED, -err, "cannot read the maps below "
-				   PINS_PATH ": %s", strerror(-err));
+		return failure_set(failure, EXIT_FAILED, -err,
+				   "cannot read the maps below " PINS_PATH ": %s", strerror(-err));
 	return 0;
 }
 
@@ -170,12 +169,9 @@ int status_read(const struct group_spec *spec, struct status *ret_status, struct
 	struct inventory inventory CLEANUP(inventory_done) = {};
 	struct pinned pinned CLEANUP(pinned_done) = {};
 	struct status status = {};
-	struct features features;
 	int err;
 
-	err = features_probe(&features, failure);
-	if (!err)
-		err = pins_check(failure);
+	err = pins_check(failure);
 	if (!err)
 		err = inventory_scan(&inventory, failure);
 	if (!err)

@@ -169,20 +169,14 @@ static int add_listener(struct sync *sync, const struct listener *listener)
 	return err;
 }
 
-static bool has_worker(const struct sync *sync, const struct listener *listener, uint32_t row)
-{
-	const struct worker *worker = &sync->roster->workers[row];
-
-	return worker->pid == listener->pid && worker->event_loop == listener->event_loop;
-}
-
 /* The listener is in its slot; its event loop may have moved to another process. */
 static int check_listener(struct sync *sync, const struct listener *listener, uint32_t slot)
 {
 	struct member member = sync->members[slot];
 	int err;
 
-	if (has_worker(sync, listener, member.worker) || listener->state == STATE_UNATTENDED)
+	if (worker_serves(&sync->roster->workers[member.worker], listener) ||
+	    listener->state == STATE_UNATTENDED)
 		return 0;
 	err = take_worker(sync, listener, &member.worker);
 	if (!err)
