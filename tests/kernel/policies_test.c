@@ -6,6 +6,7 @@
 #include "support/sandbox.h"
 #include "support/servers.h"
 #include "support/steered.h"
+#include "socksteer/policy.h"
 
 #include <criterion/criterion.h>
 
@@ -19,6 +20,7 @@ static void set_weight(const struct steered *steered, const struct servers *serv
 
 	worker_of_slot(steered, slot, &worker);
 	worker.weight = weight;
+	worker.cost = policy_cost(weight);
 	worker_of_slot_set(steered, slot, &worker);
 }
 

@@ -33,7 +33,6 @@ enum client_end {
 	END_WORKER_FIRST, /* an answer is read, the worker closes */
 	END_RESET, /* an answer is read, the client resets */
 	END_UNASKED, /* the client closes at once */
-	NR_CLIENT_ENDS,
 };
 
 /* Adds nr connections, one after another. */

@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "kernel/features.h"
 #include "kernel/group_maps.h"
-#include "kernel/iterate.h"
 #include "kernel/pins.h"
 #include "kernel/remote.h"
 #include "kernel/values.h"
@@ -13,6 +12,7 @@
 #include "steering/place.h"
 #include "steering/roster.h"
 #include "steering/scan.h"
+#include "steering/seed.h"
 #include "steering/sync.h"
 
 #include <errno.h>
@@ -181,53 +181,6 @@ static int sync_until_stable(struct attach *attach, struct sync_report *report)
 	return -ESTALE;
 }
 
-static struct seed_owner *seed_owners(const struct attach *attach, size_t *ret_nr_owners)
-{
-	size_t nr_listeners = attach->group->nr_listeners, i, used = 0;
-	struct seed_owner *owners = calloc(2 * nr_listeners, sizeof(*owners));
-	struct member member;
-	uint32_t slot;
-
-	for (i = 0; i < nr_listeners && owners; i++) {
-		const struct listener *listener = &attach->group->listeners[i];
-		struct conn_owner owner;
-
-		for (slot = 0; slot < MAX_SLOTS; slot++)
-			if (!value_read(attach->maps.members, slot, &member) &&
-			    member.cookie == listener->cookie)
-				break;
-		if (slot == MAX_SLOTS)
-			continue;
-		owner = roster_owner(attach->roster, member.worker, member.listener);
-		if (listener->event_loop)
-			owners[used++] = (struct seed_owner){ listener->event_loop, owner };
-		owners[used++] = (struct seed_owner){ listener->pid, owner };
-	}
-	*ret_nr_owners = used;
-	return owners;
-}
-
-static int seed(const struct attach *attach, uint64_t *ret_nr_seeded)
-{
-	static const uint8_t any[16];
-	const struct group *group = attach->group;
-	struct seed_filter filter = {
-		.netns = group->netns,
-		.family = group->family,
-		.port = group->port,
-		.any_address = !memcmp(group->address, any, sizeof(any)),
-	};
-	struct seed_owner *owners CLEANUP(cleanup_free) = NULL;
-	size_t nr_owners;
-
-	memcpy(filter.address, group->address, sizeof(filter.address));
-	owners = seed_owners(attach, &nr_owners);
-	if (!owners)
-		return failure_set(attach->failure, EXIT_FAILED, ENOMEM, "out of memory");
-	return seed_connections(&attach->tables, &filter, owners, nr_owners, ret_nr_seeded,
-				attach->failure);
-}
-
 static int attach_failed(const struct attach *attach, int err)
 {
 	const char *why = strerror(-err);
@@ -328,7 +281,8 @@ static int steer_group(struct attach *attach, struct attach_report *report)
 	if (!err)
 		err = sync_until_stable(attach, &sync);
 	if (!err)
-		err = seed(attach, &report->nr_seeded);
+		err = group_seed(attach->group, attach->roster, &report->nr_seeded,
+				 attach->failure);
 	if (!err)
 		err = attach_program(attach);
 	if (!err)

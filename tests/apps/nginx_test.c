@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * nginx with "listen ... reuseport": its master opens a listener for each worker, and every process
+ * inherits all of them; which worker serves which listener only the event loops tell.
+ */
+#include "base/cleanup.h"
+#include "support/clients.h"
+#include "support/foreign.h"
+#include "support/program.h"
+#include "support/sandbox.h"
+
+#include <criterion/criterion.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define NR_WORKERS 4
+
+TestSuite(nginx, .init = foreign_enter, .fini = foreign_leave, .timeout = TEST_SECONDS);
+
+static const char config[] = "daemon off;\n"
+			     "user root;\n"
+			     "pid nginx.pid;\n"
+			     "error_log stderr;\n"
+			     "worker_processes 4;\n"
+			     "events { worker_connections 128; }\n"
+			     "http {\n"
+			     "	access_log off;\n"
+			     "	keepalive_timeout 300s;\n"
+			     "	client_body_temp_path body;\n"
+			     "	proxy_temp_path proxy;\n"
+			     "	fastcgi_temp_path fastcgi;\n"
+			     "	uwsgi_temp_path uwsgi;\n"
+			     "	scgi_temp_path scgi;\n"
+			     "	server {\n"
+			     "		listen " FOREIGN_GROUP " reuseport;\n"
+			     "		location / { return 200 \"worker 0 pid $pid\\n\"; }\n"
+			     "	}\n"
+			     "}\n";
+
+/* With the master five processes hold all four listeners. */
+static void start(char netns[NUMBER_BYTES])
+{
+	foreign_write("nginx.conf", config);
+	foreign_start("nginx", "-p", foreign_get()->folder, "-c", "nginx.conf");
+	foreign_await(NR_WORKERS, NR_WORKERS, NR_WORKERS + 1);
+	network_format(netns);
+}
+
+static size_t clients_of_pid(const struct clients *clients, uint32_t pid)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < clients->nr; i++)
+		count += clients->items[i].pid == (pid_t)pid;
+	return count;
+}
+
+Test(nginx, each_listener_is_shown_with_its_worker_and_never_with_the_master)
+{
+	struct status status CLEANUP(status_done) = {};
+	const struct status_group *group;
+	char netns[NUMBER_BYTES];
+	size_t i, j;
+
+	start(netns);
+	program_succeeds("attach", FOREIGN_GROUP, "--netns", netns);
+	foreign_status(&status);
+	group = status.groups;
+	cr_assert_eq(group->nr_listeners, NR_WORKERS);
+	for (i = 0; i < NR_WORKERS; i++) {
+		cr_expect_neq(group->listeners[i].pid, (uint32_t)foreign_get()->pid);
+		cr_expect_str_eq(group->listeners[i].comm, "nginx");
+		for (j = 0; j < i; j++)
+			cr_expect_neq(group->listeners[i].pid, group->listeners[j].pid);
+	}
+}
+
+Test(nginx, forty_kept_connections_are_ten_for_each_worker)
+{
+	struct status status CLEANUP(status_done) = {};
+	struct clients clients = {};
+	char netns[NUMBER_BYTES];
+	size_t i;
+
+	start(netns);
+	program_succeeds("attach", FOREIGN_GROUP, "--netns", netns);
+	clients_hold(&clients, &foreign_get()->endpoint, 40);
+	foreign_status(&status);
+	for (i = 0; i < status.groups[0].nr_listeners; i++) {
+		const struct status_listener *listener = &status.groups[0].listeners[i];
+
+		cr_expect_eq(clients_of_pid(&clients, listener->pid), 10, "process %u answers %zu",
+			     listener->pid, clients_of_pid(&clients, listener->pid));
+		cr_expect_eq(listener->held, 10, "slot %u holds %lu", listener->slot,
+			     listener->held);
+	}
+	clients_close(&clients, EVERY_WORKER);
+}
+
+Test(nginx, it_serves_on_the_hash_after_a_detach)
+{
+	struct clients clients = {};
+	char netns[NUMBER_BYTES];
+	size_t i;
+
+	start(netns);
+	program_succeeds("attach", FOREIGN_GROUP, "--netns", netns);
+	clients_hold(&clients, &foreign_get()->endpoint, 8);
+	program_succeeds("detach", FOREIGN_GROUP, "--netns", netns);
+	/* The kept connections are served too. */
+	for (i = 0; i < clients.nr; i++) {
+		cr_expect_eq(client_send(&clients.items[i], "/"), 0);
+		cr_expect_eq(client_receive(&clients.items[i]), 0);
+	}
+	clients_close(&clients, EVERY_WORKER);
+	expect_untouched(&foreign_get()->endpoint, "detach");
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "support/scene.h"
+#include "support/program.h"
+#include "support/sandbox.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void scene_enter(void)
+{
+	sandbox_enter();
+	kallsyms_shorten();
+}
+
+void scene_start_list(struct scene *scene, const char *const *arguments)
+{
+	servers_start_list(&scene->servers, arguments);
+	endpoint_format(&scene->servers.endpoint, scene->group);
+	snprintf(scene->port, sizeof(scene->port), "%s", strrchr(scene->group, ':'));
+	network_format(scene->netns);
+}
+
+void scene_attach(const struct scene *scene)
+{
+	program_succeeds("attach", scene->group, "--netns", scene->netns);
+}
