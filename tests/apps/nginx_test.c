@@ -10,8 +10,6 @@
 #include "support/sandbox.h"
 
 #include <criterion/criterion.h>
-#include <stdbool.h>
-#include <string.h>
 
 #define NR_WORKERS 4
 

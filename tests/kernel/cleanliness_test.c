@@ -21,7 +21,7 @@
 /* More than one group of ours has of each. */
 #define IDS_MAX 64
 
-TestSuite(cleanliness, .init = sandbox_enter, .timeout = TEST_SECONDS);
+TestSuite(cleanliness, .init = quick_sandbox_enter, .timeout = TEST_SECONDS);
 
 /* What the kernel has of us, by id. */
 struct ids {
@@ -245,15 +245,9 @@ static const struct {
 	const char *map;
 	const char *field;
 } readable[] = {
-	{ "workers", "pid" },
-	{ "workers", "comm" },
-	{ "workers", "weight" },
-	{ "worker_load", "opened" },
-	{ "worker_load", "closed" },
-	{ "worker_load", "steered" },
-	{ "worker_load", "migrated" },
-	{ "listener_info", "cookie" },
-	{ "listener_load", "opened" },
+	{ "workers", "pid" },	       { "workers", "comm" },	      { "workers", "weight" },
+	{ "worker_load", "opened" },   { "worker_load", "closed" },   { "worker_load", "steered" },
+	{ "worker_load", "migrated" }, { "listener_info", "cookie" }, { "listener_load", "opened" },
 };
 
 static bool has_field(const struct btf *btf, uint32_t type_id, const char *field)
@@ -297,10 +291,11 @@ static bool bpftool_prints(const char *map, const char *text)
 	bool found = false;
 	FILE *output;
 
-	snprintf(command, sizeof(command),
-		 "PATH=$PATH:/usr/sbin:/sbin; command -v bpftool >/dev/null || { echo '%s'; exit; }; "
-		 "bpftool -j map dump pinned %s/%s",
-		 text, PINS_PATH, map);
+	snprintf(
+		command, sizeof(command),
+		"PATH=$PATH:/usr/sbin:/sbin; command -v bpftool >/dev/null || { echo '%s'; exit; }; "
+		"bpftool -j map dump pinned %s/%s",
+		text, PINS_PATH, map);
 	output = popen(command, "re");
 	cr_assert_not_null(output);
 	while (fgets(line, sizeof(line), output))

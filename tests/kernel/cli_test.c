@@ -146,6 +146,7 @@ Test(cli, status_is_json_with_the_promised_names_and_numbers_as_numbers)
 	}
 	cr_expect_eq(held, 6);
 	json_decref(status);
+	clients_close(&clients, EVERY_WORKER);
 }
 
 /* The entry of list for the group of a scene, borrowed from the document. */
@@ -190,7 +191,6 @@ Test(cli, a_group_is_listed_attached_shown_switched_and_detached)
 	struct clients clients = {};
 	struct scene scene;
 
-	kallsyms_restore();
 	scene_start(&scene, "--workers", "4");
 	clients_hold(&clients, &scene.servers.endpoint, 5);
 	expect_listed(&scene, NULL);
@@ -217,6 +217,7 @@ Test(cli, a_group_is_listed_attached_shown_switched_and_detached)
 	program_run(&again, "detach", "--all");
 	expect_done(&again, "detach --all", "no group was steered");
 	expect_untouched(&scene.servers.endpoint, "detach --all");
+	clients_close(&clients, EVERY_WORKER);
 }
 
 /* Two groups with the same address, in two networks; what is attached is the second. */

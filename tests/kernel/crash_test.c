@@ -24,6 +24,11 @@
 /* How long one sweep over the steps may take. A slower machine leaves steps out, and says so. */
 #define SWEEP_SECONDS 15
 
+/* What even the slowest machine tries. */
+#define STEPS_MIN 2
+
+#define FIRST_STRIDE 32
+
 /* Far more than any run makes. */
 #define STEPS_MAX 500
 
@@ -134,7 +139,7 @@ static void start(const struct sweep *sweep, const struct scene *scene, struct t
 		     scene->netns);
 }
 
-static bool kill_at(const struct sweep *sweep, const struct scene *scene, size_t step)
+static void kill_at(const struct sweep *sweep, const struct scene *scene, size_t step)
 {
 	struct traced traced;
 	char what[64];
@@ -155,7 +160,6 @@ static bool kill_at(const struct sweep *sweep, const struct scene *scene, size_t
 	expect_serving(scene);
 	sweep->mend(scene, what);
 	expect_no_footprint(&scene->servers.endpoint, what);
-	return was_killed;
 }
 
 static size_t count_steps(const struct sweep *sweep, const struct scene *scene)
@@ -175,25 +179,30 @@ static size_t count_steps(const struct sweep *sweep, const struct scene *scene)
 	return count;
 }
 
+/* Coarse first and then ever finer, so that what time there is goes over the whole run. */
 static void run_sweep(const struct sweep *sweep)
 {
 	size_t nr_steps, stride, step, count = 0;
+	bool is_done[STEPS_MAX] = {};
 	struct scene scene;
-	double begun, seconds;
+	double begun;
 
 	scene_start(&scene, "--workers", NR_WORKERS_TEXT);
 	nr_steps = count_steps(sweep, &scene);
+	cr_assert_lt(nr_steps, (size_t)STEPS_MAX);
 	begun = now_seconds();
-	kill_at(sweep, &scene, nr_steps / 2);
-	seconds = (now_seconds() - begun) * (double)nr_steps / 2;
-	stride = 2 * (1 + (size_t)(seconds / SWEEP_SECONDS));
-	for (step = sweep->first_step; step < STEPS_MAX; step += stride, count++)
-		if (!kill_at(sweep, &scene, step))
-			break;
-	cr_expect_lt(step, (size_t)STEPS_MAX, "%s: it never ends", sweep->name);
-	cr_log(stride > 2 ? CR_LOG_WARNING : CR_LOG_INFO,
-	       "%s: killed after %zu of %zu steps, from step %zu in strides of %zu, in %.1f s\n",
-	       sweep->name, count, nr_steps, sweep->first_step, stride, now_seconds() - begun);
+	for (stride = FIRST_STRIDE; stride >= 2; stride /= 2)
+		for (step = sweep->first_step; step <= nr_steps; step += stride) {
+			if (is_done[step] ||
+			    (count >= STEPS_MIN && now_seconds() - begun > SWEEP_SECONDS))
+				continue;
+			kill_at(sweep, &scene, step);
+			is_done[step] = true;
+			count++;
+		}
+	cr_log(count < nr_steps / 2 ? CR_LOG_WARNING : CR_LOG_INFO,
+	       "%s: killed after %zu of %zu steps, in %.1f s\n", sweep->name, count, nr_steps,
+	       now_seconds() - begun);
 }
 
 /* Odd steps are put right in one way and even ones in the other, which is as good and half the time. */
@@ -229,18 +238,22 @@ static const struct {
 	const char *name;
 	bool (*holds)(const struct traced *traced);
 	bool after; /* the call has been made */
+	bool is_within; /* some listeners have had their turn and others not */
 } moments[] = {
-	{ "before anything is pinned", call_pins, false },
-	{ "before the first listener is copied", call_copies_listener, false },
-	{ "when the first listener was copied", call_copies_listener, true },
-	{ "when one listener has its slot", puts_a_second_listener, false },
-	{ "before the program is attached", call_attaches_program, false },
-	{ "when the program was attached", call_attaches_program, true },
+	{ "before anything is pinned", call_pins, false, false },
+	{ "before the first listener is copied", call_copies_listener, false, false },
+	{ "when the first listener was copied", call_copies_listener, true, true },
+	{ "when one listener has its slot", puts_a_second_listener, false, true },
+	{ "before the program is attached", call_attaches_program, false, false },
+	{ "when the program was attached", call_attaches_program, true, false },
 };
 
-static void die_during_attach(const struct scene *scene, size_t moment, size_t worker)
+#define FIRST_MOMENT_WITHIN 2
+
+/* Attaches, and ends a worker at this moment. */
+static void die_during_attach(const struct scene *scene, size_t moment, size_t worker,
+			      struct said *ret_said)
 {
-	struct said said CLEANUP(said_done) = {};
 	struct traced traced;
 
 	traced_start(&traced, "attach", scene->group, "--netns", scene->netns);
@@ -248,36 +261,62 @@ static void die_during_attach(const struct scene *scene, size_t moment, size_t w
 	if (moments[moment].after)
 		traced_do_call(&traced);
 	servers_kill(&scene->servers, worker, SIGKILL);
-	traced_run_on(&traced, &said);
+	traced_run_on(&traced, ret_said);
+}
+
+/* Either the others are steered or nobody is. */
+static void lose_one_of_four(size_t moment, size_t worker)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct scene scene;
+
+	scene_start(&scene, "--workers", "4");
+	die_during_attach(&scene, moment, worker, &said);
 	if (said.code == EXIT_DONE) {
-		expect_steered(scene, worker, moments[moment].name);
+		expect_done(&said, moments[moment].name, "steering 3 listeners");
+		expect_steered(&scene, worker, moments[moment].name);
 		detach_all();
 	} else {
 		expect_refused(&said, moments[moment].name, EXIT_FAILED, "");
 	}
-	expect_untouched(&scene->servers.endpoint, moments[moment].name);
+	expect_untouched(&scene.servers.endpoint, moments[moment].name);
+	servers_stop(&scene.servers);
 }
 
-static void run_moments(size_t worker)
+/* Listeners are taken in the order in which they were opened, hence the first worker. */
+Test(crash, a_worker_that_dies_during_an_attach_takes_no_other_along)
+{
+	size_t moment;
+
+	for (moment = 0; moment < sizeof(moments) / sizeof(moments[0]); moment++)
+		lose_one_of_four(moment, 0);
+}
+
+Test(crash, a_worker_whose_turn_is_yet_to_come_takes_no_other_along_either)
+{
+	size_t moment;
+
+	for (moment = 0; moment < sizeof(moments) / sizeof(moments[0]); moment++)
+		if (moments[moment].is_within)
+			lose_one_of_four(moment, 3);
+}
+
+/* Earlier moments are all alike: the second look at the group ends it. */
+Test(crash, a_group_that_becomes_one_listener_during_an_attach_is_refused)
 {
 	struct scene scene;
 	size_t moment;
 
-	for (moment = 0; moment < sizeof(moments) / sizeof(moments[0]); moment++) {
-		scene_start(&scene, "--workers", "4");
-		die_during_attach(&scene, moment, worker);
+	for (moment = FIRST_MOMENT_WITHIN; moment < sizeof(moments) / sizeof(moments[0]);
+	     moment++) {
+		struct said said CLEANUP(said_done) = {};
+
+		scene_start(&scene, "--workers", "2");
+		die_during_attach(&scene, moment, 0, &said);
+		expect_refused(&said, moments[moment].name, EXIT_NOTHING, "one listener");
+		expect_untouched(&scene.servers.endpoint, moments[moment].name);
 		servers_stop(&scene.servers);
 	}
-}
-
-Test(crash, a_first_worker_that_dies_during_an_attach_takes_no_other_along)
-{
-	run_moments(0);
-}
-
-Test(crash, a_last_worker_that_dies_during_an_attach_takes_no_other_along)
-{
-	run_moments(3);
 }
 
 /* An attach that has the lock, stopped before it pins the first time. */

@@ -21,7 +21,7 @@ static const struct listener_kind mptcp_kind = {
 	.is_nonblocking = true,
 };
 
-TestSuite(groups, .init = sandbox_enter, .timeout = TEST_SECONDS);
+TestSuite(groups, .init = quick_sandbox_enter, .timeout = TEST_SECONDS);
 
 static void expect_refusal_at(const struct endpoint *endpoint, enum exit_code code,
 			      const char *words)

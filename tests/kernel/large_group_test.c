@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-TestSuite(large_group, .init = sandbox_enter, .timeout = TEST_SECONDS);
+TestSuite(large_group, .init = quick_sandbox_enter, .timeout = TEST_SECONDS);
 
 struct extent {
 	uint64_t fewest;

@@ -13,7 +13,7 @@
 
 #define NR_QUEUED 5
 
-TestSuite(migration, .init = sandbox_enter, .timeout = TEST_SECONDS);
+TestSuite(migration, .init = quick_sandbox_enter, .timeout = TEST_SECONDS);
 
 /* Two workers with 40 connections between them, and one that hangs, with NR_QUEUED in its queue. */
 struct scene {

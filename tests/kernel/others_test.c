@@ -23,7 +23,7 @@
 static const struct attach_options polite = { .policy = POLICY_LEAST_LOADED };
 static const struct attach_options forced = { .policy = POLICY_LEAST_LOADED, .force = true };
 
-TestSuite(others, .init = sandbox_enter, .timeout = TEST_SECONDS);
+TestSuite(others, .init = quick_sandbox_enter, .timeout = TEST_SECONDS);
 
 /* A program that selects nothing, as another project might attach. */
 static int other_program(void)

@@ -85,9 +85,9 @@ static void expect_same_answers(const struct policy_bpf *program)
 
 		policy_pair_answer(&program->bss->pairs[i], &answer);
 		cr_assert(!memcmp(&answer, &program->bss->answers[i], sizeof(answer)),
-			  "pair %zu: key %lx here and %lx in the kernel, against %lx and %lx", i,
-			  answer.first_key, program->bss->answers[i].first_key, answer.second_key,
-			  program->bss->answers[i].second_key);
+			  "pair %zu: key %llx here and %llx in the kernel, against %llx and %llx",
+			  i, answer.first_key, program->bss->answers[i].first_key,
+			  answer.second_key, program->bss->answers[i].second_key);
 	}
 }
 

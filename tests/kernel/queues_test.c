@@ -15,7 +15,7 @@
 
 #define SHORT_BACKLOG 3
 
-TestSuite(queues, .init = sandbox_enter, .timeout = TEST_SECONDS);
+TestSuite(queues, .init = quick_sandbox_enter, .timeout = TEST_SECONDS);
 
 /* A worker that does not accept, with a short queue, beside one with a long queue. */
 static void start_short_and_long(struct plain_group *group)

@@ -15,7 +15,7 @@
 /* Longer than any test runs: the worker is ended before its sleep is. */
 #define SLEEP_PATH "/sleep/200000"
 
-TestSuite(steering, .init = sandbox_enter, .timeout = TEST_SECONDS);
+TestSuite(steering, .init = quick_sandbox_enter, .timeout = TEST_SECONDS);
 
 static void expect_even(const struct clients *clients, size_t nr_workers, size_t difference)
 {
@@ -93,33 +93,24 @@ Test(steering, as_many_connections_as_workers_get_a_worker_each)
 	expect_even(&clients, 3, 1);
 }
 
-struct state_wait {
+struct states_wait {
 	const struct steered *steered;
-	uint32_t slot;
-	uint32_t state;
+	uint32_t busy, idle; /* slots */
 };
 
-static bool is_in_state(void *argument)
+static bool are_busy_and_idle(void *argument)
 {
-	const struct state_wait *wait = argument;
+	const struct states_wait *wait = argument;
+	uint32_t states[2] = {};
 	struct status status;
-	bool is_so = false;
 	size_t i;
 
 	steered_status(wait->steered, &status);
-	for (i = 0; i < status.groups[0].nr_listeners; i++)
-		if (status.groups[0].listeners[i].slot == wait->slot)
-			is_so = status.groups[0].listeners[i].state == wait->state;
+	cr_assert_eq(status.groups[0].nr_listeners, 2);
+	for (i = 0; i < 2; i++)
+		states[status.groups[0].listeners[i].slot] = status.groups[0].listeners[i].state;
 	status_done(&status);
-	return is_so;
-}
-
-static void await_state(const struct steered *steered, uint32_t slot, enum worker_state state)
-{
-	struct state_wait wait = { steered, slot, state };
-
-	cr_assert(wait_until(is_in_state, &wait, DEADLINE_MS), "slot %u is not in state %u", slot,
-		  state);
+	return states[wait->busy] == STATE_BUSY && states[wait->idle] == STATE_IDLE;
 }
 
 Test(steering, a_busy_worker_is_passed_over_for_an_idle_one_that_holds_as_many)
@@ -127,6 +118,7 @@ Test(steering, a_busy_worker_is_passed_over_for_an_idle_one_that_holds_as_many)
 	struct clients clients = {};
 	struct servers servers;
 	struct steered steered;
+	struct states_wait wait;
 	uint32_t busy, idle;
 
 	servers_start(&servers, "--workers", "2");
@@ -135,8 +127,8 @@ Test(steering, a_busy_worker_is_passed_over_for_an_idle_one_that_holds_as_many)
 	idle = slot_of_pid(&steered, servers.pids[1]);
 	clients_hold(&clients, &servers.endpoint, 2);
 	cr_assert_eq(client_send(&clients.items[clients.items[0].worker == 1], SLEEP_PATH), 0);
-	await_state(&steered, busy, STATE_BUSY);
-	await_state(&steered, idle, STATE_IDLE);
+	wait = (struct states_wait){ &steered, busy, idle };
+	cr_assert(wait_until(are_busy_and_idle, &wait, DEADLINE_MS));
 
 	clients_hold(&clients, &servers.endpoint, 1);
 	cr_expect_eq(clients.items[2].worker, 1);

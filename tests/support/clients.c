@@ -28,8 +28,7 @@ struct visit {
 static int client_open(const struct endpoint *to, struct client *ret_client)
 {
 	const struct timeval deadline = { .tv_sec = DEADLINE_MS / 1000 };
-	int fd CLEANUP(cleanup_fd) =
-		socket(to->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd CLEANUP(cleanup_fd) = socket(to->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof(deadline)))
@@ -68,7 +67,8 @@ static bool answer_parse(const char *answer, struct client *client)
 	const char *body = strstr(answer, "\r\n\r\n");
 	char end = '\0';
 
-	return body && sscanf(body, " worker %zu pid %d%c", &client->worker, &client->pid, &end) == 3 &&
+	return body &&
+	       sscanf(body, " worker %zu pid %d%c", &client->worker, &client->pid, &end) == 3 &&
 	       end == '\n';
 }
 
@@ -92,11 +92,12 @@ int client_receive(struct client *client)
 
 static int client_hold(const struct endpoint *to, struct client *ret_client)
 {
-	int err = client_open(to, ret_client);
+	int err;
 
-	if (err)
-		return err;
-	err = client_send(ret_client, "/hold");
+	*ret_client = (struct client){ .fd = -1 };
+	err = client_open(to, ret_client);
+	if (!err)
+		err = client_send(ret_client, "/hold");
 	return err ? err : client_receive(ret_client);
 }
 
@@ -129,12 +130,10 @@ static int client_ask_and_end(struct client *client, enum client_end end)
 
 static int client_visit(const struct endpoint *to, enum client_end end)
 {
-	struct client client;
+	struct client client = { .fd = -1 };
 	int err = client_open(to, &client);
 
-	if (err)
-		return err;
-	if (end != END_UNASKED)
+	if (!err && end != END_UNASKED)
 		err = client_ask_and_end(&client, end);
 	client_close(&client);
 	return err;

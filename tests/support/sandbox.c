@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "support/sandbox.h"
 #include "base/cleanup.h"
+#include "support/footprint.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -59,6 +60,12 @@ void sandbox_enter(void)
 	cr_assert_eq(err, 0, "lo cannot be brought up: %s", strerror(-err));
 	err = descriptors_raise();
 	cr_assert_eq(err, 0, "RLIMIT_NOFILE: %s", strerror(-err));
+}
+
+void quick_sandbox_enter(void)
+{
+	sandbox_enter();
+	kallsyms_shorten();
 }
 
 void network_current(struct network *ret_network)

@@ -37,11 +37,11 @@ static void find_program(char ret_path[PATH_MAX + 32])
 /* In the child, where nothing may be asserted. */
 static void become_server(const char *program, const char *const *arguments, int output)
 {
-	char *list[ARGUMENTS_MAX + 4] = { (char *)(uintptr_t)program, (char *)(uintptr_t)"--port",
-					  (char *)(uintptr_t)"0" };
+	char *list[ARGUMENTS_MAX + 4] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "--port",
+					  (char *)(uintptr_t) "0" };
 	size_t i;
 
-	for (i = 0; arguments[i] && i < ARGUMENTS_MAX; i++)
+	for (i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
 		list[i + 3] = (char *)(uintptr_t)arguments[i];
 	if (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL, 0UL, 0UL, 0UL) ||
 	    dup2(output, STDOUT_FILENO) < 0)
