@@ -56,7 +56,8 @@ static __always_inline void row_of_group(struct inspect_row *row, struct sock *s
 	prog = BPF_CORE_READ(group, prog);
 	if (!prog)
 		return;
-	row->prog_type = BPF_CORE_READ(prog, type);
+	/* Classic BPF has no type in the kernel; for us it is what it is used as. */
+	row->prog_type = BPF_CORE_READ(prog, type) ?: BPF_PROG_TYPE_SOCKET_FILTER;
 	row->prog_id = BPF_CORE_READ(prog, aux, id);
 	BPF_CORE_READ_STR_INTO(&row->prog_name, prog, aux, name);
 }

@@ -39,7 +39,7 @@
 #define KEY_LOAD_SHIFT 15
 #define KEY_BUSY_SHIFT 14
 /* Some four million connections of a worker of weight 1; what holds more counts as holding that. */
-#define KEY_LOAD_MAX ((1ull << (KEY_CLASS_SHIFT - KEY_LOAD_SHIFT)) - 1)
+#define KEY_LOAD_MAX ((1ull << (KEY_CLASS_SHIFT - KEY_LOAD_SHIFT)) - 2)
 #define KEY_QUEUED_MAX ((1u << KEY_BUSY_SHIFT) - 1)
 /* Worse than any listener. */
 #define KEY_NONE (~0ull >> 1)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "kernel/features.h"
+#include "kernel/log.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -8,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
@@ -37,6 +39,28 @@ static const struct {
 	{ "idle or busy", "eventpoll", "wq" },
 };
 
+static int btf_missing(struct failure *failure)
+{
+	return failure_set(failure, EXIT_MISSING, ENOENT,
+			   "this kernel describes no types in /sys/kernel/btf/vmlinux: boot one "
+			   "built with CONFIG_DEBUG_INFO_BTF=y");
+}
+
+/* libbpf finds the types in other places too, so it has the last word. */
+static int btf_check(struct failure *failure)
+{
+	struct btf *btf;
+
+	if (!access("/sys/kernel/btf/vmlinux", R_OK))
+		return 0;
+	kernel_log_start();
+	btf = btf__load_vmlinux_btf();
+	if (!btf)
+		return btf_missing(failure);
+	btf__free(btf);
+	return 0;
+}
+
 int rights_check(enum purpose purpose, struct failure *failure)
 {
 	size_t i;
@@ -51,7 +75,7 @@ int rights_check(enum purpose purpose, struct failure *failure)
 					   "%s is missing, which is needed to %s: run as root, or "
 					   "grant CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
 					   rights[i].name, rights[i].use);
-	return 0;
+	return btf_check(failure);
 }
 
 static bool btf_has_field(const struct btf *btf, const char *type, const char *field)
@@ -109,9 +133,7 @@ int features_probe(struct features *ret_features, struct failure *failure)
 		return err;
 	btf = btf__load_vmlinux_btf();
 	if (!btf)
-		return failure_set(failure, EXIT_MISSING, ENOENT,
-				   "this kernel describes no types in /sys/kernel/btf/vmlinux: "
-				   "boot one built with CONFIG_DEBUG_INFO_BTF=y");
+		return btf_missing(failure);
 	features.nr_cpus = (uint32_t)libbpf_num_possible_cpus();
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (!btf_has_field(btf, signals[i].type, signals[i].field))

@@ -22,7 +22,7 @@ enum purpose {
 	PURPOSE_CHANGE,
 };
 
-/* Fails with EXIT_MISSING when a capability is missing, and names it. */
+/* Fails with EXIT_MISSING when a capability or the kernel's BTF is missing, and names it. */
 int rights_check(enum purpose purpose, struct failure *failure);
 
 /*
