@@ -133,7 +133,7 @@ static void expect_no_program(const struct group_spec *spec)
 
 Test(cleanliness, detaching_everything_leaves_nothing_in_the_kernel)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct failure failure = {};
@@ -178,7 +178,7 @@ Test(cleanliness, detaching_the_last_group_takes_the_shared_tables_along)
 
 Test(cleanliness, detaching_leaves_the_group_serving)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 

@@ -63,7 +63,7 @@ static void expect_all_closed(const struct steered *steered)
 
 Test(counting, connections_from_before_the_attach_are_counted_on_their_workers)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -79,7 +79,7 @@ Test(counting, connections_from_before_the_attach_are_counted_on_their_workers)
 
 Test(counting, what_was_open_before_the_attach_weighs_in_the_decision)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -155,7 +155,7 @@ Test(counting, thousands_of_short_connections_leave_nothing_behind)
 
 Test(counting, syn_cookies_run_the_program_twice_and_count_the_connection_once)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct counts before;
@@ -174,7 +174,7 @@ Test(counting, syn_cookies_run_the_program_twice_and_count_the_connection_once)
 
 Test(counting, a_second_attach_counts_what_is_open_by_then)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -194,7 +194,7 @@ Test(counting, a_second_attach_counts_what_is_open_by_then)
 /* Another group keeps the tables, and the records in the sockets, while the first one is away. */
 Test(counting, records_of_an_earlier_attach_are_renewed)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers, others;
 	struct steered steered, kept;
 
@@ -238,7 +238,7 @@ static size_t owners_of(const struct steered *steered, struct seed_owner *owners
 
 Test(counting, a_second_pass_over_open_connections_counts_none_again)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct seed_owner owners[4];
 	struct seed_filter filter;
 	struct servers servers;
@@ -300,7 +300,7 @@ static void expect_totals(const struct steered *steered, uint64_t held, uint64_t
 
 Test(counting, a_worker_of_two_groups_holds_the_sum_of_both)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group first, second;
 	struct steered of_first, of_second;
 

@@ -35,7 +35,7 @@ static void expect_refusal_at(const struct endpoint *endpoint, enum exit_code co
 
 Test(groups, one_listener_of_many_processes_is_nothing_to_steer)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 
 	servers_start(&servers, "--workers", "3", "--shared");
@@ -47,7 +47,7 @@ Test(groups, one_listener_of_many_processes_is_nothing_to_steer)
 
 Test(groups, a_listener_without_reuseport_is_left_alone)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 
 	servers_start(&servers, "--workers", "3", "--no-reuseport");
@@ -67,7 +67,7 @@ Test(groups, a_port_that_nobody_listens_on_is_nothing_to_steer)
 
 Test(groups, mptcp_listeners_are_named_and_left_alone)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 
 	servers_start(&servers, "--workers", "3", "--mptcp");
@@ -101,7 +101,7 @@ static uint32_t program_at(const struct endpoint *endpoint, uint32_t *ret_type)
 
 Test(groups, a_group_with_one_mptcp_listener_keeps_the_hash)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	uint32_t type = 0;
 
@@ -137,7 +137,7 @@ Test(groups, four_addresses_with_one_port_are_four_groups)
 {
 	struct plain_group groups[NR_ADDRESSES];
 	struct steered steered[NR_ADDRESSES];
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct endpoint elsewhere;
 	char port[8] = "0";
 	size_t i;
@@ -186,7 +186,7 @@ Test(groups, the_same_port_in_two_networks_is_two_groups)
 	struct servers servers_first, servers_second;
 	char port[8], address[ENDPOINT_TEXT_BYTES];
 	struct network first, second;
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct group_spec spec;
 
 	servers_start(&servers_first, "--workers", "2");
@@ -212,7 +212,8 @@ Test(groups, the_same_port_in_two_networks_is_two_groups)
 
 Test(groups, a_listener_that_joins_is_put_in_by_the_next_attach)
 {
-	struct clients clients = {}, later = {};
+	struct clients clients CLEANUP(clients_done) = {};
+	struct clients later CLEANUP(clients_done) = {};
 	struct servers servers, joined;
 	struct steered steered;
 	char port[8];
@@ -231,7 +232,7 @@ Test(groups, a_listener_that_joins_is_put_in_by_the_next_attach)
 
 Test(groups, attaching_again_changes_nothing)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct counts before;
@@ -251,7 +252,7 @@ Test(groups, attaching_again_changes_nothing)
 
 Test(groups, threads_of_one_process_are_as_many_workers)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -269,7 +270,7 @@ Test(groups, threads_of_one_process_are_as_many_workers)
 
 Test(groups, workers_that_block_in_accept_are_steered)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	size_t i;

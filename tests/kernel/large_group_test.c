@@ -50,7 +50,7 @@ static void start_large(struct plain_group *group, size_t nr, struct steered *re
 
 Test(large_group, two_hundred_workers_share_evenly)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	struct steered steered;
 	struct counts before;
@@ -69,7 +69,7 @@ Test(large_group, two_hundred_workers_share_evenly)
 
 Test(large_group, all_of_three_hundred_listeners_are_steered)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	struct steered steered;
 	struct extent extent;
@@ -127,7 +127,7 @@ static void await_refresh(const struct steered *steered)
 
 Test(large_group, a_worker_whose_connections_closed_gets_the_next_ones)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	struct steered steered;
 	uint64_t held;
@@ -149,7 +149,7 @@ Test(large_group, a_worker_whose_connections_closed_gets_the_next_ones)
 
 Test(large_group, listeners_that_close_leave_the_others_their_connections)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	struct steered steered;
 	struct counts before;

@@ -50,7 +50,7 @@ static void scene_start(struct scene *scene)
  */
 static void wake_everyone(struct scene *scene)
 {
-	struct clients waking = {};
+	struct clients waking CLEANUP(clients_done) = {};
 
 	steered_set_policy(&scene->steered, POLICY_ROUND_ROBIN);
 	clients_hold(&waking, &scene->servers.endpoint, 4);
@@ -75,4 +75,6 @@ Test(migration, connections_queued_on_a_worker_that_exits_are_answered_by_others
 		cr_assert_eq(err, 0, "connection %zu: %s", i, strerror(-err));
 		cr_expect_lt(servers_find(&scene.servers, scene.queued.items[i].pid), 2);
 	}
+	clients_done(&scene.held);
+	clients_done(&scene.queued);
 }

@@ -61,7 +61,7 @@ static void attach_other(int listener)
 /* Refused with these words, which leaves nothing behind; then replaced by force. */
 static void expect_respect(const struct plain_group *group, const char *words)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	char text[ENDPOINT_TEXT_BYTES];
 	struct attach_report report;
 	struct failure failure = {};
@@ -107,7 +107,7 @@ Test(others, a_classic_program_stays_unless_it_is_replaced_by_force)
 
 Test(others, a_program_that_replaces_ours_is_noticed_and_stays)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	struct steered steered;
 	struct counts before;
@@ -163,7 +163,7 @@ Test(others, detaching_leaves_the_program_of_another_owner_where_it_is)
 /* As a container with a bpffs of its own would do, beside a machine that is being steered. */
 Test(others, a_group_that_is_steered_from_another_bpffs_is_left_alone)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	struct steered steered;
 	struct failure failure = {};

@@ -34,7 +34,7 @@ static void expect_about(const struct clients *clients, size_t number, size_t ex
 
 Test(policies, round_robin_gives_each_worker_its_turn)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	size_t turn, i;
@@ -53,7 +53,7 @@ Test(policies, round_robin_gives_each_worker_its_turn)
 
 Test(policies, round_robin_gives_turns_by_weight)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -69,7 +69,8 @@ Test(policies, round_robin_gives_turns_by_weight)
 
 Test(policies, round_robin_does_not_look_at_what_workers_hold)
 {
-	struct clients clients = {}, others = {};
+	struct clients clients CLEANUP(clients_done) = {};
+	struct clients others CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -84,7 +85,7 @@ Test(policies, round_robin_does_not_look_at_what_workers_hold)
 
 Test(policies, least_loaded_shares_by_weight)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -99,7 +100,7 @@ Test(policies, least_loaded_shares_by_weight)
 
 Test(policies, least_conn_shares_by_weight)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -113,7 +114,7 @@ Test(policies, least_conn_shares_by_weight)
 
 Test(policies, least_conn_leaves_workers_one_apart_at_most)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -126,7 +127,7 @@ Test(policies, least_conn_leaves_workers_one_apart_at_most)
 
 Test(policies, two_random_choices_keep_workers_close_together)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct counts before;
@@ -148,7 +149,7 @@ Test(policies, two_random_choices_keep_workers_close_together)
 
 Test(policies, hash_selects_nothing)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct counts before;
@@ -163,7 +164,7 @@ Test(policies, hash_selects_nothing)
 
 Test(policies, another_policy_acts_from_the_next_connection_on)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct counts before;
@@ -187,7 +188,7 @@ Test(policies, another_policy_acts_from_the_next_connection_on)
 
 Test(policies, what_the_hash_did_counts_when_another_policy_takes_over)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 

@@ -43,7 +43,7 @@ static bool has_overflows(void *argument)
 
 Test(queues, a_full_queue_is_never_aimed_at_while_another_has_room)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	struct steered steered;
 	uint64_t overflows;
@@ -68,7 +68,7 @@ Test(queues, a_full_queue_is_never_aimed_at_while_another_has_room)
 
 Test(queues, every_place_is_used_before_anything_overflows)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	struct steered steered;
 	struct counts before;

@@ -9,6 +9,7 @@
 #include "support/sandbox.h"
 #include "support/scene.h"
 
+#include <bpf/btf.h>
 #include <cap-ng.h>
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -48,6 +49,16 @@ static const struct rights too_few[] = {
 	{ "nobody", NOBODY, {}, "CAP_BPF is missing", false },
 };
 
+/* Kernels before 6.2 show modules' types, which libbpf asks for there, to CAP_SYS_ADMIN only. */
+static bool kernel_needs_sys_admin(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool needs = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) < 0;
+
+	btf__free(btf);
+	return needs;
+}
+
 /*
  * In the child. The bounding set is what counts: a program that root begins gets all of it. A run
  * that was given capabilities keeps its user, so that they are not lost with the change.
@@ -58,6 +69,9 @@ static int keep_rights(void *argument)
 	size_t i;
 
 	capng_clear(CAPNG_SELECT_ALL);
+	if (rights->kept[0] && kernel_needs_sys_admin())
+		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
+			     CAP_SYS_ADMIN);
 	if (rights->uid)
 		return capng_change_id((int)rights->uid, (int)rights->uid,
 				       CAPNG_DROP_SUPP_GRP | CAPNG_CLEAR_BOUNDING) ?

@@ -28,7 +28,7 @@ static void expect_even(const struct clients *clients, size_t nr_workers, size_t
 
 Test(steering, connections_one_after_another_leave_workers_one_apart_at_most)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct counts before;
@@ -45,7 +45,7 @@ Test(steering, connections_one_after_another_leave_workers_one_apart_at_most)
 
 Test(steering, a_worker_whose_connections_closed_gets_the_next_ones)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	size_t nr_others;
@@ -63,7 +63,7 @@ Test(steering, a_worker_whose_connections_closed_gets_the_next_ones)
 
 Test(steering, connections_from_eight_clients_at_once_leave_workers_two_apart_at_most)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 
@@ -75,7 +75,7 @@ Test(steering, connections_from_eight_clients_at_once_leave_workers_two_apart_at
 
 Test(steering, as_many_connections_as_workers_get_a_worker_each)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	size_t round, nr;
@@ -115,7 +115,7 @@ static bool are_busy_and_idle(void *argument)
 
 Test(steering, a_busy_worker_is_passed_over_for_an_idle_one_that_holds_as_many)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct states_wait wait;
@@ -140,7 +140,7 @@ Test(steering, a_busy_worker_is_passed_over_for_an_idle_one_that_holds_as_many)
 
 Test(steering, a_draining_worker_gets_nothing_while_another_is_there)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct worker worker;
@@ -159,7 +159,7 @@ Test(steering, a_draining_worker_gets_nothing_while_another_is_there)
 
 Test(steering, a_draining_worker_gets_everything_when_it_is_the_only_one)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct counts before;
@@ -181,7 +181,7 @@ Test(steering, a_draining_worker_gets_everything_when_it_is_the_only_one)
 
 Test(steering, a_listener_that_nobody_watches_gets_nothing_while_another_is_watched)
 {
-	struct clients clients = {};
+	struct clients clients CLEANUP(clients_done) = {};
 	struct plain_group group;
 	struct steered steered;
 	struct counts before;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "support/clients.h"
-#include "base/cleanup.h"
 #include "support/waiting.h"
 
 #include <criterion/criterion.h>
@@ -235,6 +234,11 @@ void clients_close(struct clients *clients, size_t worker)
 		return;
 	free(clients->items);
 	clients->items = NULL;
+}
+
+void clients_done(struct clients *clients)
+{
+	clients_close(clients, EVERY_WORKER);
 }
 
 size_t clients_of_worker(const struct clients *clients, size_t worker)

@@ -8,6 +8,7 @@
 #ifndef SUPPORT_CLIENTS_H
 #define SUPPORT_CLIENTS_H
 
+#include "base/cleanup.h"
 #include "worker/listener.h"
 
 #include <stddef.h>
@@ -26,6 +27,9 @@ struct clients {
 	struct client *items; /* owned, in the order in which they came */
 	size_t nr;
 };
+
+/* Closes all and frees the list; for CLEANUP(). */
+void clients_done(struct clients *clients);
 
 /* How a short connection ends. */
 enum client_end {

@@ -433,15 +433,20 @@ struct report_case {
 };
 
 static const struct report_case report_cases[] = {
-	{ { "127.0.0.1:8080", false, 8, 8, 12, "" },
+	{ { "127.0.0.1:8080", false, 0, 8, 8, 12, "" },
 	  "127.0.0.1:8080: steering 8 listeners of 8 workers by least-loaded; "
 	  "12 connections were already open\n",
 	  "" },
-	{ { "[::1]:80", false, 2, 1, 1, "queued, idle" },
+	{ { "[::1]:80", false, 0, 2, 1, 1, "queued, idle" },
 	  "[::1]:80: steering 2 listeners of 1 worker by least-loaded; "
 	  "1 connection was already open\n",
 	  "socksteer: steering without what this kernel does not show: queued, idle\n" },
-	{ { "[::1]:80", true, 2, 2, 0, "" }, "[::1]:80 is steered already; nothing changed\n", "" },
+	{ { "[::1]:80", true, 0, 2, 2, 0, "" },
+	  "[::1]:80 is steered already; nothing changed\n",
+	  "" },
+	{ { "[::1]:80", true, 1, 3, 3, 0, "" },
+	  "[::1]:80 is steered already; 1 listener that joined since was added\n",
+	  "" },
 };
 
 Test(cli, an_attach_says_what_it_did_in_one_line)

@@ -31,6 +31,12 @@ const char attach_more[] =
 void attach_report_print(const struct attach_report *report, enum policy policy, FILE *out,
 			 FILE *notes)
 {
+	if (report->already && report->nr_added) {
+		fprintf(out, "%s is steered already; %zu listener%s that joined since %s added\n",
+			report->name, report->nr_added, report->nr_added == 1 ? "" : "s",
+			report->nr_added == 1 ? "was" : "were");
+		return;
+	}
 	if (report->already) {
 		fprintf(out, "%s is steered already; nothing changed\n", report->name);
 		return;

@@ -6,7 +6,7 @@
 
 const char version_help[] =
 	"Prints the version of socksteer and the version of the layout of its maps. Maps of\n"
-	"another layout that are in the kernel already are replaced by the next attach.\n";
+	"another layout are refused, and removed by \"socksteer detach --all\".\n";
 
 const char version_more[] = "Example:\n"
 			    "  socksteer version\n";

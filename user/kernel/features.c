@@ -46,19 +46,37 @@ static int btf_missing(struct failure *failure)
 			   "built with CONFIG_DEBUG_INFO_BTF=y");
 }
 
+/*
+ * Where vmlinux has no bpf_rdonly_cast (before 6.2), libbpf looks for it in the modules' types, and
+ * the kernel shows those to CAP_SYS_ADMIN only. Delete it when 6.1 is no longer supported.
+ */
+static int modules_check(const struct btf *btf, struct failure *failure)
+{
+	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SYS_ADMIN) ||
+	    btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0)
+		return 0;
+	return failure_set(failure, EXIT_MISSING, EPERM,
+			   "CAP_SYS_ADMIN is missing, which kernels before 6.2 need to load BPF "
+			   "programs with types: run as root, or grant it");
+}
+
 /* libbpf finds the types in other places too, so it has the last word. */
 static int btf_check(struct failure *failure)
 {
 	struct btf *btf;
+	int err;
 
-	if (!access("/sys/kernel/btf/vmlinux", R_OK))
+	/* Reading all types takes a while; who is root and has the file needs no look into it. */
+	if (!access("/sys/kernel/btf/vmlinux", R_OK) &&
+	    capng_have_capability(CAPNG_EFFECTIVE, CAP_SYS_ADMIN))
 		return 0;
 	kernel_log_start();
 	btf = btf__load_vmlinux_btf();
 	if (!btf)
 		return btf_missing(failure);
+	err = modules_check(btf, failure);
 	btf__free(btf);
-	return 0;
+	return err;
 }
 
 int rights_check(enum purpose purpose, struct failure *failure)

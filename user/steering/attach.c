@@ -299,6 +299,8 @@ static int refresh_group(struct attach *attach, struct attach_report *report)
 	if (!err)
 		err = sync_until_stable(attach, &sync);
 	report->already = true;
+	if (!err)
+		report->nr_added = sync.nr_added;
 	return err;
 }
 

@@ -22,7 +22,8 @@ struct attach_options {
 
 struct attach_report {
 	char name[ADDRESS_TEXT_SIZE]; /* the group's address */
-	bool already; /* it was steered already; nothing was changed */
+	bool already; /* it was steered already; nothing was changed but nr_added */
+	size_t nr_added; /* listeners that joined since it was steered */
 	size_t nr_listeners;
 	size_t nr_workers;
 	uint64_t nr_seeded; /* connections that were open before */

@@ -94,8 +94,8 @@ static void clear_maps(const char *folder, const struct tables *tables)
 
 	group_maps_open_rest(folder, &maps);
 	if (maps.members >= 0 && maps.settings >= 0 && tables->layout >= 0 &&
-	    !roster_read(tables, &roster))
-		group_clear(&maps, roster);
+	    !roster_read(tables, &roster) && !group_clear(&maps, roster))
+		return;
 	if (maps.listeners >= 0)
 		clear_slots(maps.listeners);
 }
