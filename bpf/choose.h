@@ -136,9 +136,9 @@ static __always_inline void candidate_read_live(__u64 sk, struct policy_candidat
 #define EXACTLY RANK_NONE
 
 /*
- * The key of the listener in a slot, or KEY_NONE if the slot is empty, or if the key cannot be limit
- * or below: the live state lies in cache lines that other CPUs write, so it is read only where it
- * matters. rank is EXACTLY, or what the snapshot has.
+ * The key of the listener in a slot; KEY_NONE if the slot is empty; KEY_LOSES if the key cannot be
+ * limit or below: the live state lies in cache lines that other CPUs write, so it is read only where
+ * it matters. rank is EXACTLY, or what the snapshot has.
  */
 __noinline __u64 slot_key(const struct settings *current, __u64 array, __u32 slot, __u64 limit,
 			  __u32 rank)
@@ -156,7 +156,7 @@ __noinline __u64 slot_key(const struct settings *current, __u64 array, __u32 slo
 		candidate.cost = COST_ONE;
 	}
 	if (policy_key_floor(current, &candidate) > limit)
-		return KEY_NONE;
+		return KEY_LOSES;
 	candidate_read_live(sk, &candidate);
 	return policy_key(current, &candidate);
 }
@@ -179,10 +179,12 @@ __noinline __u32 slot_rank(const struct settings *current, __u64 array, __u32 sl
 	return policy_rank(policy_class(&candidate), policy_load(current, &candidate));
 }
 
-/* The rank with the class that the live state showed; an empty slot, or unchanged if nobody looked. */
+/* The rank as it is after a look: with the class of the live state, or that of an empty slot. */
 __noinline __u32 slot_learn(__u32 rank, __u64 key)
 {
 	if (key == KEY_NONE)
+		return RANK_NONE;
+	if (key == KEY_LOSES)
 		return rank;
 	return policy_rank(policy_key_class(key), policy_rank_load(rank));
 }

@@ -41,8 +41,9 @@
 /* Some four million connections of a worker of weight 1; what holds more counts as holding that. */
 #define KEY_LOAD_MAX ((1ull << (KEY_CLASS_SHIFT - KEY_LOAD_SHIFT)) - 2)
 #define KEY_QUEUED_MAX ((1u << KEY_BUSY_SHIFT) - 1)
-/* Worse than any listener. */
+/* Worse than any listener: an empty slot, and one that was given up before its key was known. */
 #define KEY_NONE (~0ull >> 1)
+#define KEY_LOSES (KEY_NONE - 1)
 
 /* Everything that is known of one listener and its worker at the moment of the decision. */
 struct policy_candidate {

@@ -239,17 +239,33 @@ static int mark_attached(const struct attach *attach)
 	return err ? maps_failed(attach, err) : 0;
 }
 
-/* Members that joined meanwhile would starve, so the group is looked at again until it is whole. */
-static int settle(struct attach *attach)
+static int seed(const struct attach *attach, struct attach_report *report)
 {
-	struct sync_report report;
+	uint64_t nr_seeded;
+	int err = group_seed(attach->group, attach->roster, &nr_seeded, attach->failure);
+
+	if (!err)
+		report->nr_seeded += nr_seeded;
+	return err;
+}
+
+/*
+ * Members that joined meanwhile would starve, so the group is looked at again until it is whole; and
+ * what they hold already is charged to them.
+ */
+static int settle(struct attach *attach, struct attach_report *report)
+{
+	struct sync_report sync;
 	int err, tries;
 
 	for (tries = 0; tries < MAX_TRIES; tries++) {
 		err = rescan(attach);
 		if (!err)
-			err = sync_until_stable(attach, &report);
-		if (err || !report.nr_added)
+			err = sync_until_stable(attach, &sync);
+		if (err || !sync.nr_added)
+			return err;
+		err = seed(attach, report);
+		if (err)
 			return err;
 	}
 	return failure_set(attach->failure, EXIT_FAILED, EAGAIN,
@@ -281,12 +297,11 @@ static int steer_group(struct attach *attach, struct attach_report *report)
 	if (!err)
 		err = sync_until_stable(attach, &sync);
 	if (!err)
-		err = group_seed(attach->group, attach->roster, &report->nr_seeded,
-				 attach->failure);
+		err = seed(attach, report);
 	if (!err)
 		err = attach_program(attach);
 	if (!err)
-		err = settle(attach);
+		err = settle(attach, report);
 	return err ? err : mark_attached(attach);
 }
 

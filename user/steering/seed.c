@@ -58,6 +58,6 @@ int group_seed(const struct group *group, const struct roster *roster, uint64_t 
 
 	if (!owners)
 		return failure_set(failure, EXIT_FAILED, ENOMEM, "out of memory");
-	return seed_connections(roster->tables, &filter, owners,
-				fill_owners(group, roster, owners), ret_nr_seeded, failure);
+	return seed_connections(roster->tables, &filter, owners, fill_owners(group, roster, owners),
+				ret_nr_seeded, failure);
 }
