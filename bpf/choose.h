@@ -38,8 +38,8 @@ const volatile __u32 nr_cpus = 1;
 /* Lanes of the short list: the slots of a lane are every NR_LANES-th. A power of two. */
 #define NR_LANES 8
 
-/* The first short list may end early, the others look at the whole snapshot. */
-#define MAX_SHORT_LISTS 4
+/* How often a run looks for a better short list when all of one turned out to be ineligible. */
+#define MAX_SHORT_LISTS 3
 
 /* How many random slots p2c draws before it falls back to looking at all. */
 #define MAX_DRAWS 16
@@ -291,6 +291,7 @@ static __always_inline void snapshot_refresh(struct choice *choice)
 	if (ranks->cursor + share > end)
 		share = end - ranks->cursor;
 	bpf_loop(share, refresh_slot, choice, 0);
+	ranks->exhausted = 0;
 	ranks->cursor += share;
 	if (ranks->cursor >= end)
 		ranks->cursor = 0;
@@ -339,27 +340,43 @@ static long consider_lane(__u32 lane, struct choice *choice)
 	return stop_if(choice_is_perfect(choice));
 }
 
-/*
- * bpf_loop callback: one short list. The first may end early at an unloaded listener, which then has
- * to prove perfect; the others are whole, and end at an eligible one. What was learned in one makes
- * the next a better one.
- */
-static long choose_from_short_list(__u32 attempt, struct choice *choice)
+static __always_inline void short_list(struct choice *choice)
 {
 	__u32 lane;
 
-	choice->whole = attempt;
-	choice->limit = attempt ? RANK_NONE : ~0ull;
 #pragma unroll
 	for (lane = 0; lane < NR_LANES; lane++) {
 		choice->lane_rank[lane] = RANK_NONE;
 		choice->lane_slot[lane] = lane;
 	}
+	choice->limit = ~0ull;
 	bpf_loop(choice->nr_blocks, scan_block, choice, 0);
+}
+
+/*
+ * Looks for an unloaded listener by what the snapshot says, however old: the candidate proves itself
+ * by its live state. As long as there are any, nothing has to be refreshed.
+ */
+static __always_inline void choose_unloaded(struct choice *choice)
+{
+	if (choice->snapshot->exhausted)
+		return;
+	choice->whole = 0;
+	short_list(choice);
+	if (choice->limit)
+		choice->snapshot->exhausted = 1;
+	else
+		bpf_loop(NR_LANES, consider_lane, choice, 0);
+}
+
+/* bpf_loop callback: one short list of all; what was learned from one makes the next a better one. */
+static long choose_from_short_list(__u32 attempt, struct choice *choice)
+{
+	choice->whole = 1;
+	short_list(choice);
+	choice->limit = ~0ull;
 	bpf_loop(NR_LANES, consider_lane, choice, 0);
-	if (choice_is_perfect(choice))
-		return 1;
-	return stop_if(choice_is_eligible(choice) && (attempt || choice->limit));
+	return stop_if(choice_is_eligible(choice));
 }
 
 static __always_inline void choose_by_snapshot(struct choice *choice)
@@ -372,6 +389,9 @@ static __always_inline void choose_by_snapshot(struct choice *choice)
 	choice->nr_blocks = (choice->nr_slots + NR_LANES - 1) / NR_LANES;
 	/* Equal slots are met in an order that differs between CPUs and runs. */
 	choice->first = random_below(choice->seed, choice->nr_blocks);
+	choose_unloaded(choice);
+	if (choice_is_perfect(choice))
+		return;
 	snapshot_refresh(choice);
 	bpf_loop(MAX_SHORT_LISTS, choose_from_short_list, choice, 0);
 }

@@ -144,8 +144,8 @@ struct rotation {
 struct snapshot {
 	__u64 refreshed_ns; /* when the last pass over the slots began, CLOCK_MONOTONIC */
 	__u32 cursor; /* the slot where the pass goes on, 0 between two passes */
+	__u32 exhausted; /* no rank is zero since the last pass */
 	__u32 rank[MAX_SLOTS]; /* policy_rank() */
-	__u32 reserved;
 };
 
 enum event_kind {
