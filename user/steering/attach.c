@@ -255,7 +255,7 @@ static int seed(const struct attach *attach, struct attach_report *report)
  */
 static int settle(struct attach *attach, struct attach_report *report)
 {
-	struct sync_report sync;
+	struct sync_report sync = {};
 	int err, tries;
 
 	for (tries = 0; tries < MAX_TRIES; tries++) {
@@ -290,7 +290,7 @@ static int begin(struct attach *attach)
 
 static int steer_group(struct attach *attach, struct attach_report *report)
 {
-	struct sync_report sync;
+	struct sync_report sync = {};
 	int err;
 
 	err = begin(attach);
@@ -308,7 +308,7 @@ static int steer_group(struct attach *attach, struct attach_report *report)
 /* Already steered: only listeners that came or went since are brought up to date. */
 static int refresh_group(struct attach *attach, struct attach_report *report)
 {
-	struct sync_report sync;
+	struct sync_report sync = {};
 	int err = read_roster(attach);
 
 	if (!err)
