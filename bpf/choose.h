@@ -334,7 +334,7 @@ static long consider_lane(__u32 lane, struct choice *choice)
 	if (rank > choice->limit || rank == RANK_NONE)
 		return 0;
 	key = slot_key(choice->settings, choice->array, slot, choice->key,
-		       NR_LANES * nr_cpus <= EXACT_SUMS ? EXACTLY : rank);
+		       !choice->whole || NR_LANES * nr_cpus <= EXACT_SUMS ? EXACTLY : rank);
 	choice_offer(choice, slot, key);
 	*learned = slot_learn(rank, key);
 	return stop_if(choice_is_perfect(choice));

@@ -50,4 +50,11 @@ struct {
 	__type(value, struct snapshot);
 } snapshot SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct membership);
+} membership SEC(".maps");
+
 #endif

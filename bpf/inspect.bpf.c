@@ -123,7 +123,6 @@ static __always_inline void row_of_listener(struct inspect_row *row, struct sock
 	row_of_state(row, sk);
 }
 
-/* An epoll instance points back at its file; nothing else has that at the same place. */
 static __always_inline __u64 file_epoll(struct file *file)
 {
 	__u64 epoll = (__u64)file->private_data;
@@ -224,26 +223,31 @@ static __always_inline struct conn_owner *seed_owner(struct sock *sk, struct tas
 	return bpf_map_lookup_elem(&seed_owners, &key);
 }
 
-/*
- * A record can be left from an earlier attach whose rows have other owners by now. Then the
- * connection is charged anew, to whatever of worker and listener it is not charged to any more.
- */
-static __always_inline void seed_renew(struct conn_owner *record, const struct conn_owner *owner)
+/* Adds a connection that its record charges to worker, listener, or both already. */
+static __always_inline void count_opened(struct load *load)
 {
-	struct load *load;
-
-	if (record->state != OWNER_OPEN || owner_listener_load(record))
-		return;
-	if (!owner_worker_load(record)) {
-		*record = *owner;
-		owner_open(record);
-		return;
-	}
-	record->listener = owner->listener;
-	record->listener_generation = owner->listener_generation;
-	load = owner_listener_load(record);
 	if (load)
 		__sync_fetch_and_add(&load->opened, 1);
+}
+
+/*
+ * A record can be left from an earlier attach whose rows have other owners by now. Then the
+ * connection is charged anew, to whatever of worker and listener it is not charged to any more. The
+ * state is not touched: a close that comes meanwhile finds it.
+ */
+static __always_inline bool seed_renew(struct conn_owner *record, const struct conn_owner *owner)
+{
+	if (record->state != OWNER_OPEN || owner_listener_load(record))
+		return false;
+	record->listener = owner->listener;
+	record->listener_generation = owner->listener_generation;
+	count_opened(owner_listener_load(record));
+	if (owner_worker_load(record))
+		return true;
+	record->worker = owner->worker;
+	record->worker_generation = owner->worker_generation;
+	count_opened(owner_worker_load(record));
+	return true;
 }
 
 SEC("iter/task_file")
@@ -270,11 +274,10 @@ int seed(struct bpf_iter__task_file *ctx)
 	record = bpf_sk_storage_get(&conn_owner, sk, owner, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!record)
 		return 0;
-	if (record->state != OWNER_NEW) {
-		seed_renew(record, owner);
+	if (record->state == OWNER_NEW)
+		owner_open(record);
+	else if (!seed_renew(record, owner))
 		return 0;
-	}
-	owner_open(record);
 	__sync_fetch_and_add(&nr_seeded, 1);
 	/*
 	 * It may have closed before the record was there to be found. What remains is the few

@@ -91,6 +91,7 @@ struct sock;
 struct sock_reuseport {
 	__u16 num_socks;
 	struct bpf_prog *prog;
+	struct sock *socks[0];
 };
 
 struct sock {

@@ -8,10 +8,11 @@
 
 #include "kread.h"
 #include "socksteer/types.h"
+#include <stdbool.h>
 
 /*
  * Functions of the kernel that stand in wait queue entries and tell who waits. A name that is
- * hidden or missing reads as zero and turns its distinction off.
+ * hidden (kptr_restrict, no CAP_SYSLOG) or missing reads as zero.
  */
 extern const void ep_poll_callback __ksym __weak;
 extern const void io_poll_wake __ksym __weak;
@@ -61,17 +62,41 @@ static __always_inline __u32 epoll_state(__u64 epoll)
 	return STATE_BUSY;
 }
 
+/* An epoll instance points back at its file, and its file at it; nothing else does. */
+static __always_inline bool is_epoll(__u64 epoll)
+{
+	__u64 file;
+
+	if (!epoll)
+		return false;
+	file = (__u64)kread(struct eventpoll, epoll, file);
+	return file && (__u64)kread(struct file, file, private_data) == epoll;
+}
+
+/* The epoll instance that a wait queue entry belongs to, or 0 if it is another kind of waiter's. */
+static __always_inline __u64 entry_epoll(__u64 entry, __u64 function)
+{
+	__u64 item, epoll;
+
+	if (&ep_poll_callback && function != (__u64)&ep_poll_callback)
+		return 0;
+	item = (__u64)kread(struct eppoll_entry, kcontainer(struct eppoll_entry, entry, wait),
+			    base);
+	epoll = (__u64)kread(struct epitem, item, ep);
+	return &ep_poll_callback || is_epoll(epoll) ? epoll : 0;
+}
+
 /* Looks at the first waiter only: a listener of a reuseport group normally has one. */
 static __always_inline void listener_read_wait(__u64 sk, struct listener_wait *wait)
 {
-	__u64 head, next, entry, function, item;
+	__u64 head, next, entry, function;
 
 	wait->epoll = 0;
 	wait->entry = 0;
 	wait->waiter = WAITER_NONE;
 	wait->state = STATE_UNKNOWN;
 	if (!bpf_core_field_exists(struct eppoll_entry, wait) ||
-	    !bpf_core_field_exists(struct eventpoll, wq) || !&ep_poll_callback)
+	    !bpf_core_field_exists(struct eventpoll, wq))
 		return;
 	head = kaddress(struct socket_wq, kread(struct sock, sk, sk_wq), wait.head);
 	next = kread_pointer(head);
@@ -88,15 +113,13 @@ static __always_inline void listener_read_wait(__u64 sk, struct listener_wait *w
 		wait->waiter = WAITER_IO_URING;
 		return;
 	}
-	if (function != (__u64)&ep_poll_callback) {
+	wait->epoll = entry_epoll(entry, function);
+	if (!wait->epoll) {
 		wait->waiter = WAITER_THREAD;
 		wait->state = STATE_IDLE;
 		return;
 	}
-	item = (__u64)kread(struct eppoll_entry, kcontainer(struct eppoll_entry, entry, wait),
-			    base);
 	wait->waiter = WAITER_EPOLL;
-	wait->epoll = (__u64)kread(struct epitem, item, ep);
 	wait->state = epoll_state(wait->epoll);
 }
 

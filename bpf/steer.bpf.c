@@ -9,6 +9,7 @@
  */
 #include <linux/bpf.h>
 #include "choose.h"
+#include "complete.h"
 #include <bpf/bpf_helpers.h>
 
 /* Verdicts of bpf_sk_select_reuseport; user space's errno.h is not for this target. */
@@ -84,6 +85,8 @@ static __always_inline __u32 select_listener(struct sk_reuseport_md *ctx)
 	if (choice.settings->policy == POLICY_HASH)
 		return OUTCOME_HASH;
 	choice.array = listeners_address(choice.rotation);
+	if (!group_is_complete(context_socket(ctx), choice.array, choice.settings->nr_slots))
+		return OUTCOME_INCOMPLETE;
 	choice.seed = bpf_get_prandom_u32();
 	slot = choose(&choice);
 	if (slot == NO_SLOT)

@@ -115,7 +115,7 @@ struct settings {
 	__u32 policy; /* enum policy */
 	__u32 nr_slots; /* slots 0..nr_slots-1 may hold listeners */
 	__u32 busy_penalty; /* LOAD_UNIT = one connection, see policy.h */
-	__u32 reserved;
+	__u32 v6only; /* the listeners take no IPv4 */
 	__u64 refresh_ns; /* how long a CPU relies on its snapshot before it starts a new pass */
 	/* Which group this is, for people and for a later attach. */
 	__u8 address[16]; /* network order; IPv4 in the first four bytes */
@@ -148,10 +148,21 @@ struct snapshot {
 	__u32 rank[MAX_SLOTS]; /* policy_rank() */
 };
 
+/*
+ * membership (one map per group, one row per CPU): what the kernel's group looked like when its slots
+ * were counted last. A listener that joins becomes the group's last, so a join is never missed.
+ * Written by the kernel only.
+ */
+struct membership {
+	__u64 socket; /* the socket that the SYN came through; only of use during a run */
+	__u64 last; /* identity of the group's last listener */
+	__u32 nr_listeners;
+	__u32 complete; /* every listener was in a slot */
+};
+
 enum event_kind {
 	EVENT_LISTENER_JOINED,
 	EVENT_LISTENER_LEFT,
-	EVENT_SELECTION_LOST,
 };
 
 /* events: ring buffer of things that user space has to act upon. */

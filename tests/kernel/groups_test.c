@@ -210,24 +210,36 @@ Test(groups, the_same_port_in_two_networks_is_two_groups)
 	cr_expect_eq(steered_held(&steered_second, EVERY_SLOT), 3);
 }
 
-Test(groups, a_listener_that_joins_is_put_in_by_the_next_attach)
+/* Somebody without a slot would starve if anybody were selected. */
+Test(groups, until_a_listener_that_joined_has_a_slot_the_hash_serves_all)
 {
 	struct clients clients CLEANUP(clients_done) = {};
 	struct clients later CLEANUP(clients_done) = {};
 	struct servers servers, joined;
 	struct steered steered;
+	struct counts before;
+	struct status status;
 	char port[8];
 
 	servers_start(&servers, "--workers", "2");
 	steer(&steered, &servers.endpoint, POLICY_LEAST_LOADED);
 	port_of(&servers.endpoint, port);
 	servers_start(&joined, "--workers", "1", "--port", port);
-	clients_hold(&clients, &servers.endpoint, 10);
+	steered_count(&steered, &before);
+	clients_connect(&clients, &servers.endpoint, 10);
+	expect_outcomes(&steered, &before, (struct outcomes){ .incomplete = 10 });
+	steered_status(&steered, &status);
+	cr_expect_eq(status.groups[0].nr_missing, 1);
+	status_done(&status);
 	steer_again(&steered);
 	cr_expect_eq(steered.report.nr_listeners, 3);
-	cr_expect_eq(steered_held(&steered, slot_of_pid(&steered, joined.pids[0])), 0);
-	clients_hold(&later, &servers.endpoint, 5);
-	cr_expect_eq(steered_held(&steered, slot_of_pid(&steered, joined.pids[0])), 5);
+	cr_expect_eq(steered.report.nr_added, 1);
+	/* What the joiner had accepted meanwhile is charged to it. */
+	await_held(&steered, EVERY_SLOT, 10);
+	steered_count(&steered, &before);
+	clients_connect(&later, &servers.endpoint, 5);
+	await_held(&steered, EVERY_SLOT, 15);
+	expect_outcomes(&steered, &before, (struct outcomes){ .selected = 5 });
 }
 
 Test(groups, attaching_again_changes_nothing)

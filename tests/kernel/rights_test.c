@@ -133,7 +133,7 @@ Test(rights, commands_on_a_steered_group_name_the_right_that_is_missing_and_chan
 	footprint_look(&scene.servers.endpoint, &before);
 	expect_change_refused("attach", scene.group, "--netns", scene.netns);
 	expect_look_refused("status", scene.group, "--netns", scene.netns);
-	expect_change_refused("policy", scene.group, "hash", "--netns", scene.netns);
+	expect_look_refused("policy", scene.group, "hash", "--netns", scene.netns);
 	expect_change_refused("detach", scene.group, "--netns", scene.netns);
 	expect_change_refused("detach", "--all");
 	footprint_look(&scene.servers.endpoint, &after);

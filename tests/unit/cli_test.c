@@ -82,6 +82,7 @@ Test(cli, help_lists_every_command)
 		"  detach   end it, and leave the group to the kernel's hash\n"
 		"  status   show the load and the share of each listener of the steered groups\n"
 		"  policy   switch the policy of a steered group\n"
+		"  run      keep groups steered while listeners come and go\n"
 		"  version  print the version\n"
 		"  help     explain a command\n"
 		"\n"
@@ -269,6 +270,7 @@ static const struct bad_case bad_cases[] = {
 	{ "socksteer attach 80 --pid 2147483648",
 	  "--pid takes the number of a process, not \"2147483648\"" },
 	{ "socksteer attach 80 --p 1", "attach: there is no option \"--p\"" ATTACH_IS },
+	{ "socksteer detach --al", "detach: write --all out" },
 	{ "socksteer attach 80 --all", "attach: there is no option \"--all\"" ATTACH_IS },
 	{ "socksteer attach 80 --netns 0", "--netns 0: an inode number is 1 to 4294967295" },
 	{ "socksteer attach 80 --netns 4294967296",
@@ -343,7 +345,7 @@ Test(options, options_may_stand_anywhere_and_in_any_form)
 		"attach 127.0.0.1:80 --policy p2c --pid 7 --netns 5 --force",
 		"attach --policy p2c 127.0.0.1:80 --pid 7 --netns 5 --force",
 		"attach --force --netns=5 --pid=7 --policy=p2c 127.0.0.1:80",
-		"attach --fo --ne 5 --pi 7 --po p2c -- 127.0.0.1:80",
+		"attach --force --netns 5 --pid 7 --policy p2c -- 127.0.0.1:80",
 	};
 	const uint8_t loopback[16] = { 127, 0, 0, 1 };
 

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "cli/options.h"
+#include "cli/run.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -71,6 +72,20 @@ const struct command commands[] = {
 		.takes_group = true,
 		.lists_policies = true,
 		.run = command_policy,
+	},
+	{
+		.name = "run",
+		.usage = "GROUP... [--policy NAME] [--netns INODE|PATH] [--detach-on-exit]",
+		.summary = "keep groups steered while listeners come and go",
+		.help = run_help,
+		.option_help = run_option_help,
+		.more = run_more,
+		.options = OPTION_POLICY | OPTION_PID | OPTION_NETNS | OPTION_DETACH_ON_EXIT,
+		.min_arguments = 1,
+		.max_arguments = MAX_RUN_GROUPS,
+		.takes_group = true,
+		.lists_policies = true,
+		.run = command_run,
 	},
 	{
 		.name = "version",

@@ -48,6 +48,7 @@ int command_attach(int argc, char **argv, struct failure *failure);
 int command_detach(int argc, char **argv, struct failure *failure);
 int command_status(int argc, char **argv, struct failure *failure);
 int command_policy(int argc, char **argv, struct failure *failure);
+int command_run(int argc, char **argv, struct failure *failure);
 int command_version(int argc, char **argv, struct failure *failure);
 int command_help(int argc, char **argv, struct failure *failure);
 
@@ -56,6 +57,7 @@ extern const char attach_help[], attach_option_help[], attach_more[];
 extern const char detach_help[], detach_option_help[], detach_more[];
 extern const char status_help[], status_option_help[], status_more[];
 extern const char policy_help[], policy_more[];
+extern const char run_help[], run_option_help[], run_more[];
 extern const char version_help[], version_more[];
 extern const char help_help[], help_more[];
 

@@ -30,6 +30,7 @@ static const struct option all_options[] = {
 	{ "policy", required_argument, NULL, OPTION_POLICY },
 	{ "pid", required_argument, NULL, OPTION_PID },
 	{ "netns", required_argument, NULL, OPTION_NETNS },
+	{ "detach-on-exit", no_argument, NULL, OPTION_DETACH_ON_EXIT },
 	{ "help", no_argument, NULL, OPTION_HELP },
 };
 
@@ -174,6 +175,9 @@ static int parse_option(int option, struct options *options, struct failure *fai
 	case OPTION_FORCE:
 		options->force = true;
 		return 0;
+	case OPTION_DETACH_ON_EXIT:
+		options->detach_on_exit = true;
+		return 0;
 	case OPTION_POLICY:
 		return options_parse_policy(optarg, &options->policy, failure);
 	case OPTION_PID:
@@ -183,7 +187,8 @@ static int parse_option(int option, struct options *options, struct failure *fai
 	}
 }
 
-static int parse_group(const char *text, struct options *options, struct failure *failure)
+int options_parse_group(const char *text, const struct options *options,
+			struct group_spec *ret_group, struct failure *failure)
 {
 	struct group_spec group;
 	char quoted[QUOTE_SIZE];
@@ -195,8 +200,7 @@ static int parse_group(const char *text, struct options *options, struct failure
 				   quote(text, quoted));
 	group.pid = options->group.pid;
 	group.netns = options->group.netns;
-	options->group = group;
-	options->has_group = true;
+	*ret_group = group;
 	return 0;
 }
 
@@ -209,11 +213,31 @@ static int check_arguments(const struct command *command, struct options *option
 		return options_refuse_usage(command, "too many arguments", failure);
 	if (!command->takes_group)
 		return 0;
-	if (options->nr_arguments)
-		return parse_group(options->arguments[0], options, failure);
+	options->has_group = options->nr_arguments;
+	if (options->has_group)
+		return options_parse_group(options->arguments[0], options, &options->group,
+					   failure);
 	if (options->group.pid || options->group.netns)
 		return options_refuse_usage(command, "--pid and --netns need a GROUP", failure);
 	return 0;
+}
+
+/*
+ * getopt takes any unambiguous beginning of a name, which is too little for --all. True if the option
+ * that it has just read was written out, with or without "=VALUE".
+ */
+static bool is_written_out(char **argv, int option)
+{
+	const char *name = option_name(option), *word = argv[optind - 1];
+	size_t length = strlen(name);
+
+	if (option == OPTION_HELP && !strncmp(word, "-h", 2))
+		return true;
+	/* A value that stands apart is the last word, and the option the one before. */
+	if (word == optarg)
+		word = argv[optind - 2];
+	return !strncmp(word, "--", 2) && !strncmp(word + 2, name, length) &&
+	       (word[2 + length] == '\0' || word[2 + length] == '=');
 }
 
 int options_parse(const struct command *command, int argc, char **argv, struct options *ret_options,
@@ -233,6 +257,9 @@ int options_parse(const struct command *command, int argc, char **argv, struct o
 		if (option == ':')
 			return failure_set(failure, EXIT_USAGE, EINVAL, "%s: --%s needs a value",
 					   command->name, option_name(optopt));
+		if (!is_written_out(argv, option))
+			return failure_set(failure, EXIT_USAGE, EINVAL, "%s: write --%s out",
+					   command->name, option_name(option));
 		err = parse_option(option, &options, failure);
 		if (err)
 			return err;

@@ -22,6 +22,7 @@ enum option_set {
 	OPTION_POLICY = 1 << 11,
 	OPTION_PID = 1 << 12,
 	OPTION_NETNS = 1 << 13,
+	OPTION_DETACH_ON_EXIT = 1 << 14,
 };
 
 struct options {
@@ -29,6 +30,7 @@ struct options {
 	bool json;
 	bool all;
 	bool force;
+	bool detach_on_exit;
 	enum policy policy; /* the default one unless --policy was given */
 	bool has_group;
 	struct group_spec group; /* with --pid and --netns */
@@ -42,6 +44,10 @@ int options_parse(const struct command *command, int argc, char **argv, struct o
 
 /* The policy of that name, or -EINVAL with a failure that lists all of them. */
 int options_parse_policy(const char *name, enum policy *ret_policy, struct failure *failure);
+
+/* A GROUP with the --pid and --netns of the options; -EINVAL with a failure. text is borrowed. */
+int options_parse_group(const char *text, const struct options *options,
+			struct group_spec *ret_group, struct failure *failure);
 
 /* A usage error of the command, ended with how it is used. Returns -EINVAL. */
 int options_refuse_usage(const struct command *command, const char *problem,

@@ -123,22 +123,6 @@ static void add_missing(struct features *features, const char *signal)
 		 used ? ", " : "", signal);
 }
 
-/* The name of epoll's callback tells it from other waiters; it can be hidden by kptr_restrict. */
-static bool symbol_is_visible(const char *symbol)
-{
-	FILE *file = fopen("/proc/kallsyms", "re");
-	unsigned long long address;
-	bool found = false;
-	char name[128];
-
-	if (!file)
-		return false;
-	while (!found && fscanf(file, "%llx %*c %127s%*[^\n]", &address, name) == 2)
-		found = address && !strcmp(name, symbol);
-	fclose(file);
-	return found;
-}
-
 int features_probe(struct features *ret_features, struct failure *failure)
 {
 	struct features features = {};
@@ -156,8 +140,6 @@ int features_probe(struct features *ret_features, struct failure *failure)
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (!btf_has_field(btf, signals[i].type, signals[i].field))
 			add_missing(&features, signals[i].signal);
-	if (!symbol_is_visible("ep_poll_callback"))
-		add_missing(&features, "idle or busy");
 	btf__free(btf);
 	*ret_features = features;
 	return 0;

@@ -181,6 +181,12 @@ static int open_sockarray(uint32_t id)
 	return TAKE_FD(fd);
 }
 
+int program_open(uint32_t id, int *ret_program)
+{
+	*ret_program = bpf_prog_get_fd_by_id(id);
+	return *ret_program < 0 ? -errno : 0;
+}
+
 int group_maps_find_listeners(uint32_t id, int *ret_listeners)
 {
 	int program CLEANUP(cleanup_fd) = bpf_prog_get_fd_by_id(id);

@@ -47,6 +47,9 @@ void group_maps_open_rest(const char *folder, struct group_maps *ret_maps);
  */
 int group_maps_find_listeners(uint32_t program_id, int *ret_listeners);
 
+/* Any loaded program by its id. The caller owns *ret_program. Needs CAP_SYS_ADMIN. */
+int program_open(uint32_t id, int *ret_program);
+
 void group_maps_done(struct group_maps *maps);
 
 #endif

@@ -84,21 +84,49 @@ static void leave_out_tables(struct inspect_bpf *inspect)
 	bpf_map__set_autocreate(inspect->maps.seed_owners, false);
 }
 
-int inspect_rows(struct inspect_row **ret_rows, size_t *ret_nr_rows, struct failure *failure)
+struct inspector {
+	struct inspect_bpf *skeleton; /* owned */
+};
+
+void inspector_free(struct inspector *inspector)
 {
-	struct inspect_bpf *inspect CLEANUP(cleanup_inspect) = inspect_bpf__open();
+	if (inspector)
+		inspect_bpf__destroy(inspector->skeleton);
+	free(inspector);
+}
+
+static void cleanup_inspector(struct inspector **inspector)
+{
+	inspector_free(*inspector);
+}
+
+int inspector_new(struct inspector **ret_inspector, struct failure *failure)
+{
+	struct inspector *inspector CLEANUP(cleanup_inspector) = calloc(1, sizeof(*inspector));
+	int err;
+
+	if (!inspector)
+		return failure_set(failure, EXIT_FAILED, ENOMEM, "out of memory");
+	kernel_log_start();
+	inspector->skeleton = inspect_bpf__open();
+	if (!inspector->skeleton)
+		return refused(failure, -errno);
+	leave_out_tables(inspector->skeleton);
+	err = inspect_bpf__load(inspector->skeleton);
+	if (err)
+		return refused(failure, err);
+	*ret_inspector = TAKE_PTR(inspector);
+	return 0;
+}
+
+int inspector_read(struct inspector *inspector, struct inspect_row **ret_rows, size_t *ret_nr_rows,
+		   struct failure *failure)
+{
 	struct inspect_row *rows CLEANUP(cleanup_free) = NULL;
 	size_t nr_rows = 0;
 	int err;
 
-	if (!inspect)
-		return refused(failure, -errno);
-	kernel_log_start();
-	leave_out_tables(inspect);
-	err = inspect_bpf__load(inspect);
-	if (err)
-		return refused(failure, err);
-	err = run_iterator(inspect->progs.inspect, &rows, &nr_rows);
+	err = run_iterator(inspector->skeleton->progs.inspect, &rows, &nr_rows);
 	if (err)
 		return failure_set(failure, EXIT_FAILED, -err, "cannot look for listeners: %s",
 				   strerror(-err));

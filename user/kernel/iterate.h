@@ -11,8 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The iterator that finds listeners, loaded. A daemon keeps one; a pass costs a few milliseconds. */
+struct inspector;
+
+int inspector_new(struct inspector **ret_inspector, struct failure *failure);
+void inspector_free(struct inspector *inspector);
+
 /* Every listening TCP socket and every epoll instance. The caller frees *ret_rows. */
-int inspect_rows(struct inspect_row **ret_rows, size_t *ret_nr_rows, struct failure *failure);
+int inspector_read(struct inspector *inspector, struct inspect_row **ret_rows, size_t *ret_nr_rows,
+		   struct failure *failure);
 
 /* Whom to charge for connections watched by an epoll instance, or held by a process. */
 struct seed_owner {

@@ -107,10 +107,3 @@ int owner_write(int conn_owner, int listener_fd, const struct conn_owner *owner)
 {
 	return bpf_map_update_elem(conn_owner, &listener_fd, owner, BPF_ANY) ? -errno : 0;
 }
-
-int owner_remove(int conn_owner, int listener_fd)
-{
-	if (bpf_map_delete_elem(conn_owner, &listener_fd) && errno != ENOENT)
-		return -errno;
-	return 0;
-}

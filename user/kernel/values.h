@@ -27,8 +27,7 @@ int slot_clear(int listeners, uint32_t slot);
 /* The cookie of the listener in a slot. -ENOENT if it is empty. */
 int slot_read(int listeners, uint32_t slot, uint64_t *ret_cookie);
 
-/* Writes, and removes, the record of a listener. */
+/* Writes the record of a listener. */
 int owner_write(int conn_owner, int listener_fd, const struct conn_owner *owner);
-int owner_remove(int conn_owner, int listener_fd);
 
 #endif

@@ -54,11 +54,16 @@ static int set_share(struct libscols_line *line, uint64_t nr_steered, uint64_t n
 			 100.0 * (double)nr_steered / (double)nr_total);
 }
 
+static const char *state_name(const struct status_listener *listener)
+{
+	return listener->gone ? "gone" : worker_state_name(listener->state);
+}
+
 static int status_add_listener(const struct status_listener *listener, uint64_t nr_total,
 			       struct libscols_table *table)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
-	const char *state = worker_state_name(listener->state);
+	const char *state = state_name(listener);
 	char comm[NAME_TEXT_SIZE];
 
 	text_escape(listener->comm, sizeof(listener->comm), comm, sizeof(comm));
@@ -82,6 +87,12 @@ static void print_heading(const struct status_group *group, FILE *out)
 		policy_name(group->policy), group->nr_listeners,
 		group->nr_listeners == 1 ? "" : "s",
 		group->steered ? "steered" : "not steered: our program is no longer attached");
+	if (group->steered && group->nr_missing)
+		fprintf(out,
+			"%u listener%s joined since and ha%s no slot, so the kernel's hash serves "
+			"the group: run \"socksteer attach %s\" again\n",
+			group->nr_missing, group->nr_missing == 1 ? "" : "s",
+			group->nr_missing == 1 ? "s" : "ve", group->name);
 }
 
 static void print_outcomes(const struct status_group *group, FILE *out)
@@ -143,7 +154,7 @@ static json_t *json_of_listener(const struct status_listener *listener)
 	object = json_with_number(object, "cookie", listener->cookie);
 	object = json_with_number(object, "pid", listener->pid);
 	object = json_with(object, "comm", json_of_name(listener->comm, sizeof(listener->comm)));
-	object = json_with_text(object, "state", worker_state_name(listener->state));
+	object = json_with_text(object, "state", state_name(listener));
 	object = json_with(object, "draining", json_boolean(listener->draining));
 	object = json_with_number(object, "weight", listener->weight);
 	object = json_with_number(object, "held", listener->held);
@@ -188,6 +199,7 @@ static json_t *json_of_group(const struct status_group *group)
 	object = json_with_number(object, "netns", group->netns);
 	object = json_with(object, "steered", json_boolean(group->steered));
 	object = json_with_text(object, "policy", policy_name(group->policy));
+	object = json_with_number(object, "missing", group->nr_missing);
 	object = json_with(object, "listeners", json_of_listeners(group));
 	return json_with(object, "outcomes", json_of_outcomes(group));
 }

@@ -4,12 +4,12 @@
 #include "kernel/features.h"
 #include "kernel/group_maps.h"
 #include "kernel/pins.h"
-#include "kernel/remote.h"
 #include "kernel/values.h"
 #include "steering/clear.h"
 #include "steering/names.h"
 #include "steering/pinned.h"
 #include "steering/place.h"
+#include "steering/program.h"
 #include "steering/roster.h"
 #include "steering/scan.h"
 #include "steering/seed.h"
@@ -37,6 +37,7 @@ struct attach {
 	struct group_maps maps;
 	struct roster *roster;
 	bool created; /* this attach made the folder, so a failure has to clear it */
+	int replaced; /* another owner's program that --force replaces, or -1; owned */
 };
 
 static void attach_done(struct attach *attach)
@@ -45,6 +46,7 @@ static void attach_done(struct attach *attach)
 	group_maps_done(&attach->maps);
 	tables_done(&attach->tables);
 	inventory_done(&attach->inventory);
+	cleanup_fd(&attach->replaced);
 	cleanup_fd(&attach->lock);
 }
 
@@ -99,18 +101,31 @@ static int check_reason(const struct attach *attach)
 		return 0;
 	group_reason_text(attach->group, reason, sizeof(reason));
 	return failure_set(attach->failure, EXIT_NOTHING, ENOENT,
-			   "%s cannot be steered: %s; it was left alone", attach->name, reason);
+			   "%s cannot be steered: %s; it was left as it was", attach->name, reason);
 }
 
-/* Ends the last scan, if any, and finds the group anew. */
-static int rescan(struct attach *attach)
+static int scan_once(struct attach *attach)
 {
 	int err;
 
 	inventory_done(&attach->inventory);
 	err = inventory_scan(&attach->inventory, attach->failure);
-	if (!err)
-		err = find_group(attach);
+	return err ? err : find_group(attach);
+}
+
+/*
+ * Ends the last scan, if any, and finds the group anew. A listener that opens while a scan runs is
+ * counted by the kernel and not found, so only what is hidden again and again is hidden.
+ */
+static int rescan(struct attach *attach)
+{
+	int err, tries;
+
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		err = scan_once(attach);
+		if (err || attach->group->reason != REASON_HIDDEN)
+			break;
+	}
 	return err ? err : check_reason(attach);
 }
 
@@ -181,42 +196,16 @@ static int sync_until_stable(struct attach *attach, struct sync_report *report)
 	return -ESTALE;
 }
 
-static int attach_failed(const struct attach *attach, int err)
-{
-	const char *why = strerror(-err);
-
-	if (err == -EPERM)
-		why = "a member has its filters locked (SO_LOCK_FILTER)";
-	else if (err == -EOPNOTSUPP)
-		why = "a member is an MPTCP listener";
-	else if (err == -EINVAL)
-		why = "the listener is in no reuseport group";
-	return failure_set(attach->failure, EXIT_FAILED, -err,
-			   "cannot attach to %s: %s; the group was left as it was", attach->name,
-			   why);
-}
-
-/* The program belongs to the group, so any member's descriptor serves. */
 static int attach_program(const struct attach *attach)
 {
-	int err = -ESTALE;
-	size_t i, j;
+	int err = group_put_program(attach->group, attach->maps.program, attach->failure);
 
-	for (i = 0; i < attach->group->nr_listeners; i++) {
-		const struct listener *listener = &attach->group->listeners[i];
-
-		for (j = 0; j < listener->nr_holders; j++) {
-			int fd CLEANUP(cleanup_fd) = -1;
-
-			if (remote_listener_take(listener->holders[j].pid, listener->holders[j].fd,
-						 listener->cookie, &fd))
-				continue;
-			err = reuseport_attach(fd, attach->maps.program);
-			if (!err)
-				return 0;
-		}
-	}
-	return attach_failed(attach, err);
+	if (err != -ESTALE)
+		return err;
+	return failure_set(
+		attach->failure, EXIT_FAILED, ESTALE,
+		"all listeners of %s vanished meanwhile: try again when the server is up",
+		attach->name);
 }
 
 static uint64_t now_ns(void)
@@ -313,9 +302,10 @@ static int refresh_group(struct attach *attach, struct attach_report *report)
 
 	if (!err)
 		err = sync_until_stable(attach, &sync);
-	report->already = true;
 	if (!err)
-		report->nr_added = sync.nr_added;
+		err = seed(attach, report);
+	report->already = true;
+	report->nr_added = sync.nr_added;
 	return err;
 }
 
@@ -332,6 +322,18 @@ static bool is_steered(struct attach *attach)
 	return false;
 }
 
+/* Gives the group the program back that --force took off. A classic one cannot be had again. */
+static void put_back(const struct attach *attach, const struct inventory *inventory)
+{
+	struct failure ignored = {};
+	size_t i;
+
+	for (i = 0; i < inventory->nr_groups && attach->replaced >= 0; i++)
+		if (group_spec_matches(attach->spec, &inventory->groups[i]) &&
+		    !inventory->groups[i].prog_type)
+			group_put_program(&inventory->groups[i], attach->replaced, &ignored);
+}
+
 /* Leaves the group, and the pins, as they were found. The failure that led here stays as it is. */
 static void undo(const struct attach *attach)
 {
@@ -340,8 +342,10 @@ static void undo(const struct attach *attach)
 
 	if (attach->lock < 0)
 		return;
-	if (attach->created && !inventory_scan(&inventory, &ignored))
+	if (attach->created && !inventory_scan(&inventory, &ignored)) {
 		clear_group(attach->folder, &inventory, &attach->tables, &ignored);
+		put_back(attach, &inventory);
+	}
 	inventory_done(&inventory);
 	clear_unused_tables();
 }
@@ -361,6 +365,8 @@ static int attach_locked(struct attach *attach, struct attach_report *report)
 	err = clear_group(attach->folder, &attach->inventory, &attach->tables, attach->failure);
 	if (!err && group_is_orphan(attach->group))
 		clear_orphan(attach->group);
+	else if (!err && attach->group->prog_id)
+		program_open(attach->group->prog_id, &attach->replaced);
 	if (!err)
 		err = steer_group(attach, report);
 	return err;
@@ -383,6 +389,7 @@ int group_attach(const struct group_spec *spec, const struct attach_options *opt
 		.options = options,
 		.failure = failure,
 		.lock = -1,
+		.replaced = -1,
 		.tables = TABLES_NONE,
 		.maps = GROUP_MAPS_NONE,
 	};

@@ -3,9 +3,9 @@
 #include "base/cleanup.h"
 #include "kernel/group_maps.h"
 #include "kernel/pins.h"
-#include "kernel/remote.h"
 #include "kernel/values.h"
 #include "steering/place.h"
+#include "steering/program.h"
 #include "steering/roster.h"
 #include "steering/sync.h"
 
@@ -30,43 +30,6 @@ static const struct group *find_live(const char *folder, const struct inventory 
 			return &inventory->groups[i];
 	}
 	return NULL;
-}
-
-static int detach_through(const struct listener *listener)
-{
-	int err = -ESTALE;
-	size_t i;
-
-	for (i = 0; i < listener->nr_holders; i++) {
-		int fd CLEANUP(cleanup_fd) = -1;
-
-		err = remote_listener_take(listener->holders[i].pid, listener->holders[i].fd,
-					   listener->cookie, &fd);
-		if (!err)
-			err = reuseport_detach(fd);
-		if (!err || err == -ENOENT)
-			return 0;
-	}
-	return err;
-}
-
-/* Any member's descriptor serves. A group whose members all went took its program along. */
-static int detach_program(const struct group *group, struct failure *failure)
-{
-	char name[ADDRESS_TEXT_SIZE];
-	int err = -ESTALE;
-	size_t i;
-
-	for (i = 0; i < group->nr_listeners && err; i++)
-		err = detach_through(&group->listeners[i]);
-	if (!err || err == -ESTALE || err == -ESRCH)
-		return 0;
-	group_name(group, name);
-	return failure_set(
-		failure, err == -EPERM ? EXIT_MISSING : EXIT_FAILED, -err,
-		"cannot take the program off %s: %s; its slots were emptied, so that the "
-		"kernel's hash serves it",
-		name, strerror(-err));
 }
 
 static void clear_slots(int listeners)
@@ -107,7 +70,7 @@ int clear_group(const char *folder, const struct inventory *inventory, const str
 	int err = 0, pins_err;
 
 	if (group && group->ours)
-		err = detach_program(group, failure);
+		err = group_take_program(group, failure);
 	clear_maps(folder, tables);
 	pins_err = pins_remove(folder);
 	if (!err && pins_err)

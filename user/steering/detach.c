@@ -26,11 +26,11 @@ static void session_done(struct session *session)
 	cleanup_fd(&session->lock);
 }
 
-static int session_begin(struct session *session, struct failure *failure)
+static int session_begin(struct session *session, enum purpose purpose, struct failure *failure)
 {
 	int err;
 
-	err = rights_check(PURPOSE_CHANGE, failure);
+	err = rights_check(purpose, failure);
 	if (!err)
 		err = pins_check(failure);
 	if (!err)
@@ -58,12 +58,14 @@ int group_detach(const struct group_spec *spec, char ret_name[ADDRESS_TEXT_SIZE]
 	const struct pinned_group *group;
 	int err;
 
-	err = session_begin(&session, failure);
+	err = session_begin(&session, PURPOSE_CHANGE, failure);
 	if (!err)
 		err = pinned_find(&session.pinned, spec, &session.inventory, &group, failure);
-	if (!err)
-		err = tables_open(&tables, failure);
 	if (err)
+		return err;
+	err = tables_open(&tables, failure);
+	/* Without whole tables there are no rows to free. */
+	if (err && (err != -ENOENT || failure->code != EXIT_DONE))
 		return err;
 	err = clear_group(group->folder, &session.inventory, &tables, failure);
 	tables_done(&tables);
@@ -78,7 +80,7 @@ int group_detach_all(size_t *ret_nr_groups, struct failure *failure)
 	struct session session CLEANUP(session_done) = { .lock = -1 };
 	int err;
 
-	err = session_begin(&session, failure);
+	err = session_begin(&session, PURPOSE_CHANGE, failure);
 	if (err)
 		return err;
 	*ret_nr_groups = session.pinned.nr_groups;
@@ -93,7 +95,7 @@ int group_set_policy(const struct group_spec *spec, enum policy policy,
 	struct settings settings;
 	int err;
 
-	err = session_begin(&session, failure);
+	err = session_begin(&session, PURPOSE_LOOK, failure);
 	if (!err)
 		err = pinned_find(&session.pinned, spec, &session.inventory, &group, failure);
 	if (err)

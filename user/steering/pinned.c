@@ -12,9 +12,9 @@ static bool is_whole(struct pinned_group *group)
 {
 	struct group_maps whole __attribute__((cleanup(group_maps_done))) = GROUP_MAPS_NONE;
 
-	return !group_maps_open(group->folder, &whole) &&
-	       !value_read(group->maps.settings, 0, &group->settings) &&
-	       group->settings.attached_ns;
+	if (group->maps.settings < 0 || value_read(group->maps.settings, 0, &group->settings))
+		return false;
+	return !group_maps_open(group->folder, &whole) && group->settings.attached_ns;
 }
 
 static int pinned_add(struct pinned *pinned, const char *folder)
@@ -32,6 +32,7 @@ static int pinned_add(struct pinned *pinned, const char *folder)
 	pinned->nr_groups++;
 	group_maps_open_rest(folder, &group->maps);
 	group->whole = is_whole(group);
+	group->known = group->settings.port != 0;
 	return 0;
 }
 
@@ -87,7 +88,7 @@ static bool pinned_matches(const struct pinned_group *pinned, const struct group
 	const struct group *live = pinned_live(pinned, inventory);
 	struct group group;
 
-	if (!pinned->whole)
+	if (!pinned->known)
 		return false;
 	group_of_settings(&pinned->settings, &group);
 	return group_spec_matches(spec, live ? live : &group);

@@ -15,6 +15,7 @@ struct pinned_group {
 	struct group_maps maps; /* owned; some may be missing if the folder is not whole */
 	struct settings settings;
 	bool whole; /* every pin is there and its attach was finished */
+	bool known; /* settings tell which group it is for, whole or not */
 };
 
 struct pinned {
@@ -27,7 +28,7 @@ int pinned_open(struct pinned *ret_pinned, struct failure *failure);
 void pinned_done(struct pinned *pinned);
 
 /*
- * The one whole group that matches spec. EXIT_NOTHING when there is none, EXIT_USAGE with the list
+ * The one group that matches spec, its attach finished or not. EXIT_NOTHING when there is none, EXIT_USAGE with the list
  * when there are several. inventory tells which process holds what, for a spec with a pid.
  */
 int pinned_find(const struct pinned *pinned, const struct group_spec *spec,

@@ -12,15 +12,20 @@
 void group_folder(const struct group *group, char ret_folder[FOLDER_SIZE])
 {
 	char address[INET6_ADDRSTRLEN] = "", device[16] = "";
+	static const uint8_t any[16];
+	bool is_half;
 	char *dot;
 
+	/* Only for [::] does it make another group. */
+	is_half = group->v6only && group->family == AF_INET6 &&
+		  !memcmp(group->address, any, sizeof(any));
 	inet_ntop((int)group->family, group->address, address, sizeof(address));
 	while ((dot = strchr(address, '.')))
 		*dot = '-';
 	if (group->ifindex)
 		snprintf(device, sizeof(device), "_if%u", group->ifindex);
-	snprintf(ret_folder, FOLDER_SIZE, "%s_%u_net%u%s", address, group->port, group->netns,
-		 device);
+	snprintf(ret_folder, FOLDER_SIZE, "%s_%u_net%u%s%s", address, group->port, group->netns,
+		 device, is_half ? "_v6only" : "");
 }
 
 void group_name(const struct group *group, char ret_name[ADDRESS_TEXT_SIZE])
@@ -43,6 +48,7 @@ void settings_init(const struct group *group, enum policy policy, struct setting
 		.family = group->family,
 		.netns = group->netns,
 		.ifindex = group->ifindex,
+		.v6only = group->v6only,
 	};
 	memcpy(ret_settings->address, group->address, sizeof(ret_settings->address));
 }
@@ -54,6 +60,7 @@ void group_of_settings(const struct settings *settings, struct group *ret_group)
 		.port = settings->port,
 		.netns = settings->netns,
 		.ifindex = settings->ifindex,
+		.v6only = settings->v6only,
 	};
 	memcpy(ret_group->address, settings->address, sizeof(ret_group->address));
 }

@@ -22,15 +22,14 @@ static void mark_ours(struct group *group)
 	group->ours = maps.program_id == group->prog_id;
 }
 
-int inventory_scan(struct inventory *ret_inventory, struct failure *failure)
+int inventory_scan_with(struct inspector *inspector, struct inventory *ret_inventory,
+			struct failure *failure)
 {
 	struct inspect_row *rows CLEANUP(cleanup_free) = NULL;
 	size_t nr_rows, i;
 	int err;
 
-	err = rights_check(PURPOSE_LOOK, failure);
-	if (!err)
-		err = inspect_rows(&rows, &nr_rows, failure);
+	err = inspector_read(inspector, &rows, &nr_rows, failure);
 	if (err)
 		return err;
 	err = inventory_build(rows, nr_rows, ret_inventory);
@@ -40,4 +39,18 @@ int inventory_scan(struct inventory *ret_inventory, struct failure *failure)
 	for (i = 0; i < ret_inventory->nr_groups; i++)
 		mark_ours(&ret_inventory->groups[i]);
 	return 0;
+}
+
+int inventory_scan(struct inventory *ret_inventory, struct failure *failure)
+{
+	struct inspector *inspector = NULL;
+	int err;
+
+	err = rights_check(PURPOSE_LOOK, failure);
+	if (!err)
+		err = inspector_new(&inspector, failure);
+	if (!err)
+		err = inventory_scan_with(inspector, ret_inventory, failure);
+	inspector_free(inspector);
+	return err;
 }

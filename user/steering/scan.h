@@ -8,6 +8,12 @@
 #include "base/failure.h"
 #include "steering/inventory.h"
 
+struct inspector;
+
+/* The same with an iterator that is loaded already. */
+int inventory_scan_with(struct inspector *inspector, struct inventory *ret_inventory,
+			struct failure *failure);
+
 /* 0 or -errno with *failure filled. The caller ends it with inventory_done(). */
 int inventory_scan(struct inventory *ret_inventory, struct failure *failure);
 

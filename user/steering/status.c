@@ -27,11 +27,15 @@ static void fill_live(const struct group *live, struct status_listener *listener
 {
 	size_t i;
 
+	listener->gone = true;
 	for (i = 0; live && i < live->nr_listeners; i++) {
 		const struct listener *found = &live->listeners[i];
 
 		if (found->cookie != listener->cookie)
 			continue;
+		listener->gone = false;
+		listener->pid = found->pid;
+		memcpy(listener->comm, found->comm, sizeof(listener->comm));
 		listener->state = found->state;
 		listener->half_open = found->half_open;
 		listener->queued = found->queued;
@@ -65,7 +69,7 @@ static int fill_counters(const struct source *source, const struct member *membe
 static int fill_listeners(const struct source *source, struct status_group *group)
 {
 	struct member *members CLEANUP(cleanup_free) = calloc(MAX_SLOTS, sizeof(*members));
-	uint32_t slot;
+	uint32_t slot, nr_present = 0;
 	int err;
 
 	group->listeners = calloc(MAX_SLOTS, sizeof(*group->listeners));
@@ -79,10 +83,13 @@ static int fill_listeners(const struct source *source, struct status_group *grou
 			continue;
 		listener->slot = slot;
 		listener->cookie = members[slot].cookie;
-		fill_live(source->live, listener);
 		err = fill_counters(source, &members[slot], listener);
+		fill_live(source->live, listener);
+		nr_present += !listener->gone;
 		group->nr_listeners++;
 	}
+	if (source->live && source->live->size > nr_present)
+		group->nr_missing = source->live->size - nr_present;
 	return err;
 }
 

@@ -20,6 +20,7 @@ struct status_listener {
 	char comm[COMM_SIZE]; /* not escaped */
 	uint32_t state; /* enum worker_state */
 	bool draining;
+	bool gone; /* it closed; its slot is empty, and the next attach frees it */
 	uint32_t weight;
 	uint64_t held; /* this listener's own connections */
 	uint64_t worker_held; /* the worker's, over all its listeners: what the decision compares */
@@ -36,6 +37,7 @@ struct status_group {
 	uint32_t port;
 	uint32_t netns;
 	bool steered; /* our program is attached to the group right now */
+	uint32_t nr_missing; /* listeners without a slot: until attach is run again, hash serves all */
 	enum policy policy;
 	uint64_t attached_ns; /* CLOCK_MONOTONIC */
 	uint64_t outcomes[NR_OUTCOMES];

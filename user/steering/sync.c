@@ -63,9 +63,8 @@ static int put_failed(const struct sync *sync, const struct listener *listener, 
 	else if (err == -EINVAL)
 		why = "it does not listen with SO_REUSEPORT set before bind";
 	return failure_set(sync->failure, EXIT_FAILED, -err,
-			   "cannot steer the listener of %s (process %u): %s; the group was left "
-			   "as it was",
-			   comm, listener->pid, why);
+			   "cannot steer the listener of %s (process %u): %s", comm, listener->pid,
+			   why);
 }
 
 static int take_failed(const struct sync *sync, const struct listener *listener, int err)
@@ -78,11 +77,12 @@ static int take_failed(const struct sync *sync, const struct listener *listener,
 				   "the listener of %s (process %u) vanished meanwhile, again and "
 				   "again: try once more when the server is calm",
 				   comm, listener->pid);
-	return failure_set(sync->failure, EXIT_MISSING, -err,
-			   "cannot copy the listener of %s (process %u): %s; nothing is steered, "
-			   "because that listener would get no connections: run as root with "
-			   "CAP_SYS_PTRACE, without a seccomp or LSM rule against pidfd_getfd",
-			   comm, listener->pid, strerror(-err));
+	return failure_set(
+		sync->failure, EXIT_MISSING, -err,
+		"cannot copy the listener of %s (process %u): %s; without it "
+		"that listener would get no connections: run as root with CAP_SYS_PTRACE, "
+		"without a seccomp or LSM rule against pidfd_getfd",
+		comm, listener->pid, strerror(-err));
 }
 
 /* A copy of the listener from any process that still holds it. */
@@ -222,7 +222,7 @@ static int remove_gone(struct sync *sync, struct sync_report *report)
 			return table_failed(sync, err);
 		report->nr_removed++;
 	}
-	return report->nr_removed ? roster_free_unused_workers(sync->roster) : 0;
+	return 0;
 }
 
 static int sync_read(struct sync *sync)
@@ -270,6 +270,9 @@ int group_sync(const struct group *group, const struct group_maps *maps, struct 
 	err = remove_gone(sync, &report);
 	if (!err)
 		err = add_missing(sync, &report);
+	/* Also after a listener changed hands. */
+	if (!err)
+		err = roster_free_unused_workers(roster);
 	if (!err)
 		*ret_report = report;
 	return err;

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "daemon/daemon.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/keeper.h"
+#include "kernel/event_reader.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+/*
+ * Changes come in bursts: a restart opens and closes many listeners at once. The first change of a
+ * burst is acted upon after SETTLE_USEC, so that its companions are in the same scan; and once more
+ * after CHECK_USEC, when the new workers watch their listeners.
+ */
+#define SETTLE_USEC 2000
+#define CHECK_USEC 100000
+
+struct daemon {
+	const struct daemon_options *options;
+	struct keeper *keeper; /* owned */
+	struct event_reader *reader; /* owned */
+	sd_event *loop; /* owned */
+	sd_event_source *settle; /* owned timers */
+	sd_event_source *check;
+};
+
+static void daemon_done(struct daemon *daemon)
+{
+	sd_event_source_unref(daemon->settle);
+	sd_event_source_unref(daemon->check);
+	sd_event_unref(daemon->loop);
+	event_reader_free(daemon->reader);
+	keeper_free(daemon->keeper);
+}
+
+static int timer_start(sd_event_source *timer, uint64_t delay_usec)
+{
+	uint64_t now;
+	int err = sd_event_now(sd_event_source_get_event(timer), CLOCK_MONOTONIC, &now);
+
+	if (err >= 0)
+		err = sd_event_source_set_time(timer, now + delay_usec);
+	return err < 0 ? err : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+static bool timer_is_running(sd_event_source *timer)
+{
+	int enabled = SD_EVENT_OFF;
+
+	return sd_event_source_get_enabled(timer, &enabled) >= 0 && enabled != SD_EVENT_OFF;
+}
+
+/* A listener came or went somewhere on the machine. */
+static void on_event(const struct event *event, void *argument)
+{
+	struct daemon *daemon = argument;
+
+	if (keeper_cares(daemon->keeper, event) && !timer_is_running(daemon->settle))
+		timer_start(daemon->settle, SETTLE_USEC);
+}
+
+static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *argument)
+{
+	struct daemon *daemon = argument;
+
+	(void)source;
+	(void)fd;
+	(void)revents;
+	return event_reader_drain(daemon->reader);
+}
+
+static void notify_status(const struct daemon *daemon)
+{
+	sd_notifyf(0, "STATUS=steering %zu of %zu groups", keeper_nr_steered(daemon->keeper),
+		   daemon->options->nr_specs);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *argument)
+{
+	struct daemon *daemon = argument;
+
+	(void)usec;
+	keeper_update(daemon->keeper);
+	notify_status(daemon);
+	if (source == daemon->settle)
+		return timer_start(daemon->check, CHECK_USEC);
+	return 0;
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *argument)
+{
+	struct daemon *daemon = argument;
+
+	if (info->ssi_signo == SIGHUP) {
+		sd_notify(0, "RELOADING=1");
+		keeper_update(daemon->keeper);
+		return sd_notify(0, "READY=1");
+	}
+	return sd_event_exit(sd_event_source_get_event(source), 0);
+}
+
+static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+
+#define NR_SIGNALS (sizeof(signals) / sizeof(signals[0]))
+
+/* First of all, so that a signal which comes during the start is acted upon after it. */
+static int block_signals(void)
+{
+	sigset_t mask;
+	size_t i;
+
+	sigemptyset(&mask);
+	for (i = 0; i < NR_SIGNALS; i++)
+		sigaddset(&mask, signals[i]);
+	return sigprocmask(SIG_BLOCK, &mask, NULL) ? -errno : 0;
+}
+
+static int add_signals(struct daemon *daemon)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < NR_SIGNALS && err >= 0; i++)
+		err = sd_event_add_signal(daemon->loop, NULL, signals[i], on_signal, daemon);
+	return err < 0 ? err : 0;
+}
+
+static int add_timer(struct daemon *daemon, sd_event_source **ret_timer)
+{
+	int err = sd_event_add_time(daemon->loop, ret_timer, CLOCK_MONOTONIC, UINT64_MAX, 1,
+				    on_timer, daemon);
+
+	return err < 0 ? err : sd_event_source_set_enabled(*ret_timer, SD_EVENT_OFF);
+}
+
+static int build_loop(struct daemon *daemon)
+{
+	int err = sd_event_default(&daemon->loop);
+
+	if (err >= 0)
+		err = add_signals(daemon);
+	if (err >= 0)
+		err = add_timer(daemon, &daemon->settle);
+	if (err >= 0)
+		err = add_timer(daemon, &daemon->check);
+	if (err >= 0)
+		err = event_reader_new(keeper_get_events(daemon->keeper), on_event, daemon,
+				       &daemon->reader);
+	if (err >= 0)
+		err = sd_event_add_io(daemon->loop, NULL, event_reader_get_fd(daemon->reader),
+				      EPOLLIN, on_readable, daemon);
+	if (err >= 0)
+		err = sd_event_set_watchdog(daemon->loop, true);
+	return err < 0 ? err : 0;
+}
+
+int daemon_run(const struct daemon_options *options, struct failure *failure)
+{
+	struct daemon daemon CLEANUP(daemon_done) = { .options = options };
+	int err;
+
+	err = block_signals();
+	if (err)
+		return failure_set(failure, EXIT_FAILED, -err, "cannot block signals: %s",
+				   strerror(-err));
+	err = keeper_new(options, &daemon.keeper, failure);
+	if (err)
+		return err;
+	err = build_loop(&daemon);
+	if (err)
+		return failure_set(failure, EXIT_FAILED, -err, "cannot build the event loop: %s",
+				   strerror(-err));
+	keeper_update(daemon.keeper);
+	timer_start(daemon.check, CHECK_USEC);
+	sd_notify(0, "READY=1");
+	notify_status(&daemon);
+	err = sd_event_loop(daemon.loop);
+	sd_notify(0, "STOPPING=1");
+	if (err < 0)
+		return failure_set(failure, EXIT_FAILED, -err, "the event loop failed: %s",
+				   strerror(-err));
+	return options->detach_on_exit ? keeper_detach(daemon.keeper, failure) : 0;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "daemon/keeper.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "kernel/features.h"
+#include "kernel/iterate.h"
+#include "kernel/pins.h"
+#include "kernel/tables.h"
+#include "steering/attach.h"
+#include "steering/clear.h"
+#include "steering/place.h"
+#include "steering/refresh.h"
+#include "steering/scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+/* A scan that raced with a change is repeated at once, this often. */
+#define MAX_TRIES 3
+
+#define RUN_PATH "/run/socksteer"
+
+/* What was said last of one folder or address, so that it is said once. */
+struct remark {
+	char about[FOLDER_SIZE];
+	char text[256];
+};
+
+struct keeper {
+	const struct daemon_options *options; /* borrowed */
+	struct inspector *inspector; /* owned */
+	struct tables tables; /* owned */
+	int lock; /* held for as long as the daemon lives */
+	size_t nr_steered;
+	struct remark *remarks; /* owned */
+	size_t nr_remarks;
+};
+
+void keeper_free(struct keeper *keeper)
+{
+	if (!keeper)
+		return;
+	inspector_free(keeper->inspector);
+	tables_done(&keeper->tables);
+	cleanup_fd(&keeper->lock);
+	free(keeper->remarks);
+	free(keeper);
+}
+
+static void cleanup_keeper(struct keeper **keeper)
+{
+	keeper_free(*keeper);
+}
+
+/* One daemon for each bpffs, which its device number tells apart. */
+static int take_daemon_lock(int *ret_fd, struct failure *failure)
+{
+	int fd CLEANUP(cleanup_fd) = -1;
+	struct stat bpffs;
+	char path[64];
+
+	if (stat(BPFFS_PATH, &bpffs))
+		return failure_set(failure, EXIT_FAILED, errno, "cannot stat " BPFFS_PATH ": %s",
+				   strerror(errno));
+	snprintf(path, sizeof(path), RUN_PATH "/daemon-%lu.lock", (unsigned long)bpffs.st_dev);
+	mkdir(RUN_PATH, 0755);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return failure_set(failure, EXIT_FAILED, errno, "cannot open %s: %s", path,
+				   strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return failure_set(
+			failure, EXIT_FAILED, EBUSY,
+			"another \"socksteer run\" keeps the groups of this bpffs already: "
+			"stop it, or give it these groups too");
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* Under the lock of the pins: opens the tables, or clears what is half done and makes them. */
+static int open_tables(struct keeper *keeper, struct failure *failure)
+{
+	struct inventory inventory CLEANUP(inventory_done) = {};
+	int lock CLEANUP(cleanup_fd) = -1;
+	int err = pins_lock(&lock, failure);
+
+	if (!err)
+		err = tables_open(&keeper->tables, failure);
+	if (err != -ENOENT)
+		return err;
+	err = inventory_scan_with(keeper->inspector, &inventory, failure);
+	if (!err)
+		err = clear_everything(&inventory, failure);
+	return err ? err : tables_create(&keeper->tables, failure);
+}
+
+int keeper_new(const struct daemon_options *options, struct keeper **ret_keeper,
+	       struct failure *failure)
+{
+	struct keeper *keeper CLEANUP(cleanup_keeper) = calloc(1, sizeof(*keeper));
+	int err;
+
+	if (!keeper)
+		return failure_set(failure, EXIT_FAILED, ENOMEM, "out of memory");
+	keeper->options = options;
+	keeper->tables = TABLES_NONE;
+	keeper->lock = -1;
+	err = rights_check(PURPOSE_CHANGE, failure);
+	if (!err)
+		err = pins_check(failure);
+	if (!err)
+		err = take_daemon_lock(&keeper->lock, failure);
+	if (!err)
+		err = inspector_new(&keeper->inspector, failure);
+	if (!err)
+		err = open_tables(keeper, failure);
+	if (!err)
+		*ret_keeper = TAKE_PTR(keeper);
+	return err;
+}
+
+int keeper_get_events(const struct keeper *keeper)
+{
+	return keeper->tables.events;
+}
+
+bool keeper_cares(const struct keeper *keeper, const struct event *event)
+{
+	size_t i;
+
+	for (i = 0; i < keeper->options->nr_specs; i++) {
+		const struct group_spec *spec = &keeper->options->specs[i];
+
+		if (spec->port == event->port && (!spec->netns || spec->netns == event->netns))
+			return true;
+	}
+	return false;
+}
+
+static struct remark *find_remark(struct keeper *keeper, const char *about)
+{
+	struct remark *remarks;
+	size_t i;
+
+	for (i = 0; i < keeper->nr_remarks; i++)
+		if (!strcmp(keeper->remarks[i].about, about))
+			return &keeper->remarks[i];
+	remarks = reallocarray(keeper->remarks, keeper->nr_remarks + 1, sizeof(*remarks));
+	if (!remarks)
+		return NULL;
+	keeper->remarks = remarks;
+	remarks[keeper->nr_remarks] = (struct remark){};
+	snprintf(remarks[keeper->nr_remarks].about, FOLDER_SIZE, "%s", about);
+	return &remarks[keeper->nr_remarks++];
+}
+
+/* Logs a standing fact about a group once; "" forgets it. */
+static void remark(struct keeper *keeper, const char *about, enum log_priority priority,
+		   const char *text)
+{
+	struct remark *last = find_remark(keeper, about);
+
+	if (!last || !strncmp(last->text, text, sizeof(last->text) - 1))
+		return;
+	snprintf(last->text, sizeof(last->text), "%s", text);
+	if (text[0])
+		log_line(priority, "%s", text);
+}
+
+static void log_report(struct keeper *keeper, const struct pinned_group *pinned,
+		       const struct refresh_report *report)
+{
+	char name[ADDRESS_TEXT_SIZE], text[256] = "";
+	struct group group;
+
+	group_of_settings(&pinned->settings, &group);
+	group_name(&group, name);
+	if (report->sync.nr_added || report->sync.nr_removed)
+		log_line(LOG_PRIORITY_INFO, "%s: %zu listeners joined, %zu left", name,
+			 report->sync.nr_added, report->sync.nr_removed);
+	if (report->condition == CONDITION_REBORN)
+		log_line(
+			LOG_PRIORITY_NOTICE,
+			"%s: came back and is steered again; until now the kernel's hash served it",
+			name);
+	if (report->condition == CONDITION_GONE)
+		snprintf(text, sizeof(text), "%s: nothing listens any more; waiting for it", name);
+	if (report->condition == CONDITION_REPLACED)
+		snprintf(text, sizeof(text),
+			 "%s: another program was attached over ours and is left alone: "
+			 "\"socksteer attach --force\" takes the group back",
+			 name);
+	if (report->condition == CONDITION_UNSTEERABLE)
+		snprintf(text, sizeof(text),
+			 "%s: has a member that cannot be steered; left to the kernel's hash",
+			 name);
+	remark(keeper, pinned->folder, LOG_PRIORITY_WARNING, text);
+}
+
+static bool condition_is_steered(enum group_condition condition)
+{
+	return condition == CONDITION_STEERED || condition == CONDITION_REBORN;
+}
+
+static bool keeps(const struct keeper *keeper, const struct group *group)
+{
+	size_t i;
+
+	for (i = 0; i < keeper->options->nr_specs; i++)
+		if (group_spec_matches(&keeper->options->specs[i], group))
+			return true;
+	return false;
+}
+
+static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
+		       const struct inventory *inventory)
+{
+	struct refresh_report report;
+	struct failure failure = {};
+	int err = group_refresh(pinned, inventory, &keeper->tables, &report, &failure);
+
+	if (err == -ESTALE)
+		return err;
+	if (err) {
+		remark(keeper, pinned->folder, LOG_PRIORITY_ERROR, failure.message);
+		return 0;
+	}
+	log_report(keeper, pinned, &report);
+	keeper->nr_steered += condition_is_steered(report.condition);
+	return report.incomplete ? -ESTALE : 0;
+}
+
+/* Brings the pinned groups up to date. -ESTALE: something moved, look again. */
+static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
+{
+	struct pinned pinned CLEANUP(pinned_done) = {};
+	struct failure failure = {};
+	int err, stale = 0;
+	size_t i;
+
+	err = pinned_open(&pinned, &failure);
+	if (err) {
+		remark(keeper, "pins", LOG_PRIORITY_ERROR, failure.message);
+		return 0;
+	}
+	keeper->nr_steered = 0;
+	for (i = 0; i < pinned.nr_groups; i++) {
+		struct group place;
+
+		group_of_settings(&pinned.groups[i].settings, &place);
+		if (!pinned.groups[i].whole || !keeps(keeper, &place))
+			continue;
+		if (refresh_one(keeper, &pinned.groups[i], inventory))
+			stale = -ESTALE;
+	}
+	return stale;
+}
+
+/* Attaches a live group that nobody steers. A failure is remarked once, and tried again later. */
+static void attach_one(struct keeper *keeper, const struct group *group)
+{
+	struct attach_options options = { .policy = keeper->options->policy };
+	struct group_spec spec = {
+		.has_address = true,
+		.family = group->family,
+		.port = group->port,
+		.netns = group->netns,
+	};
+	struct failure failure = {};
+	struct attach_report report;
+	char name[ADDRESS_TEXT_SIZE];
+
+	group_name(group, name);
+	spec.text = name;
+	memcpy(spec.address, group->address, sizeof(spec.address));
+	if (group_attach(&spec, &options, &report, &failure)) {
+		remark(keeper, name, LOG_PRIORITY_WARNING, failure.message);
+		return;
+	}
+	remark(keeper, name, LOG_PRIORITY_INFO, "");
+	log_line(LOG_PRIORITY_NOTICE,
+		 "%s: steering %zu listeners of %zu workers; %lu connections were already open",
+		 name, report.nr_listeners, report.nr_workers, (unsigned long)report.nr_seeded);
+	keeper->nr_steered++;
+}
+
+static bool wants_attach(const struct keeper *keeper, const struct group *group)
+{
+	char folder[FOLDER_SIZE];
+	struct group_maps maps __attribute__((cleanup(group_maps_done))) = GROUP_MAPS_NONE;
+
+	if (!group->id || group->ours || !keeps(keeper, group))
+		return false;
+	group_folder(group, folder);
+	/* A whole folder is refresh_all()'s business, also when its program was replaced. */
+	return group_maps_open(folder, &maps) != 0;
+}
+
+static void attach_missing(struct keeper *keeper, const struct inventory *inventory)
+{
+	size_t i;
+
+	for (i = 0; i < inventory->nr_groups; i++)
+		if (wants_attach(keeper, &inventory->groups[i]))
+			attach_one(keeper, &inventory->groups[i]);
+}
+
+static int scan_and_refresh(struct keeper *keeper, struct inventory *inventory)
+{
+	int lock CLEANUP(cleanup_fd) = -1;
+	struct failure failure = {};
+	int err = pins_lock(&lock, &failure);
+
+	if (!err)
+		err = inventory_scan_with(keeper->inspector, inventory, &failure);
+	if (err) {
+		remark(keeper, "scan", LOG_PRIORITY_ERROR, failure.message);
+		return 0;
+	}
+	return refresh_all(keeper, inventory);
+}
+
+void keeper_update(struct keeper *keeper)
+{
+	int tries, stale = -ESTALE;
+
+	for (tries = 0; stale && tries < MAX_TRIES; tries++) {
+		struct inventory inventory CLEANUP(inventory_done) = {};
+
+		stale = scan_and_refresh(keeper, &inventory);
+		if (!stale || tries == MAX_TRIES - 1)
+			attach_missing(keeper, &inventory);
+	}
+}
+
+size_t keeper_nr_steered(const struct keeper *keeper)
+{
+	return keeper->nr_steered;
+}
+
+int keeper_detach(struct keeper *keeper, struct failure *failure)
+{
+	char name[ADDRESS_TEXT_SIZE];
+	int first = 0, err;
+	size_t i;
+
+	for (i = 0; i < keeper->options->nr_specs; i++) {
+		err = group_detach(&keeper->options->specs[i], name, failure);
+		if (err && failure->code != EXIT_NOTHING && !first)
+			first = err;
+	}
+	clear_unused_tables();
+	return first;
+}

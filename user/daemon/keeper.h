@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which groups the daemon keeps, and one pass of bringing all of them up to date. No event loop here.
+ */
+#ifndef SOCKSTEER_DAEMON_KEEPER_H
+#define SOCKSTEER_DAEMON_KEEPER_H
+
+#include "daemon/daemon.h"
+
+struct keeper;
+
+/*
+ * Takes the daemon's lock, loads what every pass needs, and makes sure that tracking is pinned.
+ * options is borrowed for the keeper's life. Fails with a message.
+ */
+int keeper_new(const struct daemon_options *options, struct keeper **ret_keeper,
+	       struct failure *failure);
+void keeper_free(struct keeper *keeper);
+
+/* The ring buffer's descriptor. Borrowed. */
+int keeper_get_events(const struct keeper *keeper);
+
+/* True if the event can concern a group that is kept. */
+bool keeper_cares(const struct keeper *keeper, const struct event *event);
+
+/* Scans, attaches what is not steered yet, and refreshes the rest. Logs what changed, and failures. */
+void keeper_update(struct keeper *keeper);
+
+size_t keeper_nr_steered(const struct keeper *keeper);
+
+/* Ends steering of all kept groups. */
+int keeper_detach(struct keeper *keeper, struct failure *failure);
+
+#endif
