@@ -2,6 +2,7 @@
 /*
  * Where new connections go: the default policy, on real workers.
  */
+#include "support/footprint.h"
 #include "support/clients.h"
 #include "support/plain_group.h"
 #include "support/sandbox.h"
@@ -157,6 +158,15 @@ Test(steering, a_draining_worker_gets_nothing_while_another_is_there)
 	cr_expect_eq(clients_of_worker(&clients, 1), 15);
 }
 
+/* A killed worker's listener closes a moment later; until then it is a member as any other. */
+static bool is_alone(void *argument)
+{
+	struct footprint footprint;
+
+	footprint_look(argument, &footprint);
+	return footprint.nr_listeners == 1;
+}
+
 Test(steering, a_draining_worker_gets_everything_when_it_is_the_only_one)
 {
 	struct clients clients CLEANUP(clients_done) = {};
@@ -173,6 +183,7 @@ Test(steering, a_draining_worker_gets_everything_when_it_is_the_only_one)
 	worker.flags |= WORKER_DRAINING;
 	worker_of_slot_set(&steered, slot, &worker);
 	servers_kill(&servers, 1, SIGKILL);
+	cr_assert(wait_until(is_alone, &servers.endpoint, DEADLINE_MS));
 	steered_count(&steered, &before);
 	clients_hold(&clients, &servers.endpoint, 10);
 	cr_expect_eq(clients_of_worker(&clients, 0), 10);
