@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "steering/attach.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "kernel/features.h"
 #include "kernel/group_maps.h"
 #include "kernel/pins.h"
@@ -17,7 +18,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 /* The group may change while it is attached; each change costs a new scan. */
 #define MAX_TRIES 5
@@ -208,21 +208,13 @@ static int attach_program(const struct attach *attach)
 		attach->name);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* From here on the group counts as steered. */
 static int mark_attached(const struct attach *attach)
 {
 	struct settings settings;
 	int err = value_read(attach->maps.settings, 0, &settings);
 
-	settings.attached_ns = now_ns();
+	settings.attached_ns = clock_now_ns();
 	if (!err)
 		err = value_write(attach->maps.settings, 0, &settings);
 	return err ? maps_failed(attach, err) : 0;

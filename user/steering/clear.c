@@ -19,19 +19,6 @@ bool group_is_orphan(const struct group *group)
 	       !strncmp(group->prog_name, "steer", sizeof(group->prog_name));
 }
 
-static const struct group *find_live(const char *folder, const struct inventory *inventory)
-{
-	char name[FOLDER_SIZE];
-	size_t i;
-
-	for (i = 0; i < inventory->nr_groups; i++) {
-		group_folder(&inventory->groups[i], name);
-		if (inventory->groups[i].id && !strcmp(name, folder))
-			return &inventory->groups[i];
-	}
-	return NULL;
-}
-
 static void clear_slots(int listeners)
 {
 	uint32_t slot;
@@ -66,7 +53,7 @@ static void clear_maps(const char *folder, const struct tables *tables)
 int clear_group(const char *folder, const struct inventory *inventory, const struct tables *tables,
 		struct failure *failure)
 {
-	const struct group *group = find_live(folder, inventory);
+	const struct group *group = group_in_folder(folder, inventory);
 	int err = 0, pins_err;
 
 	if (group && group->ours)

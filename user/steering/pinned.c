@@ -71,15 +71,7 @@ void pinned_done(struct pinned *pinned)
 const struct group *pinned_live(const struct pinned_group *pinned,
 				const struct inventory *inventory)
 {
-	char folder[FOLDER_SIZE];
-	size_t i;
-
-	for (i = 0; i < inventory->nr_groups; i++) {
-		group_folder(&inventory->groups[i], folder);
-		if (inventory->groups[i].id && !strcmp(folder, pinned->folder))
-			return &inventory->groups[i];
-	}
-	return NULL;
+	return group_in_folder(pinned->folder, inventory);
 }
 
 static bool pinned_matches(const struct pinned_group *pinned, const struct group_spec *spec,

@@ -28,6 +28,19 @@ void group_folder(const struct group *group, char ret_folder[FOLDER_SIZE])
 		 device, is_half ? "_v6only" : "");
 }
 
+const struct group *group_in_folder(const char *folder, const struct inventory *inventory)
+{
+	char name[FOLDER_SIZE];
+	size_t i;
+
+	for (i = 0; i < inventory->nr_groups; i++) {
+		group_folder(&inventory->groups[i], name);
+		if (inventory->groups[i].id && !strcmp(name, folder))
+			return &inventory->groups[i];
+	}
+	return NULL;
+}
+
 void group_name(const struct group *group, char ret_name[ADDRESS_TEXT_SIZE])
 {
 	size_t length;

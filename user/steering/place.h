@@ -14,6 +14,9 @@
 /* Such as "127-0-0-1_8080_net4026531840": readable, and free of the dots that bpffs refuses. */
 void group_folder(const struct group *group, char ret_folder[FOLDER_SIZE]);
 
+/* The live group whose folder this is; NULL if it is gone. Borrowed from inventory. */
+const struct group *group_in_folder(const char *folder, const struct inventory *inventory);
+
 /* The group's address, with its device where it is bound to one: "127.0.0.1:80%3". */
 void group_name(const struct group *group, char ret_name[ADDRESS_TEXT_SIZE]);
 

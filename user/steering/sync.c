@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "steering/sync.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "kernel/remote.h"
 #include "kernel/values.h"
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 /* The kernel's ENOTSUPP, which it lets slip out to user space; MPTCP and unix sockets give it. */
 #define KERNEL_ENOTSUPP 524
@@ -40,14 +40,6 @@ static uint32_t find_slot(const struct sync *sync, uint64_t cookie)
 		if (sync->members[slot].cookie == cookie)
 			return slot;
 	return MAX_SLOTS;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 static int put_failed(const struct sync *sync, const struct listener *listener, int err)
@@ -148,7 +140,7 @@ static int take_worker(const struct sync *sync, const struct listener *listener,
 /* Rows first, the slot last: a listener that can be chosen is always accounted for. */
 static int add_listener(struct sync *sync, const struct listener *listener)
 {
-	struct member member = { .cookie = listener->cookie, .joined_ns = now_ns() };
+	struct member member = { .cookie = listener->cookie, .joined_ns = clock_now_ns() };
 	uint32_t slot = find_slot(sync, 0);
 	int err;
 
