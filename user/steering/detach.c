@@ -91,7 +91,8 @@ int group_set_policy(const struct group_spec *spec, enum policy policy,
 		     char ret_name[ADDRESS_TEXT_SIZE], struct failure *failure)
 {
 	struct session session CLEANUP(session_done) = { .lock = -1 };
-	const struct pinned_group *group;
+	const struct pinned_group *group = NULL;
+	const struct group *live;
 	struct settings settings;
 	int err;
 
@@ -101,8 +102,15 @@ int group_set_policy(const struct group_spec *spec, enum policy policy,
 	if (err)
 		return err;
 	settings = group->settings;
-	settings.policy = policy;
 	name_of_settings(&settings, ret_name);
+	live = pinned_live(group, &session.inventory);
+	if (!live || !live->ours)
+		return failure_set(
+			failure, EXIT_NOTHING, ENOENT,
+			"%s is not steered at the moment, its program is no longer "
+			"attached: \"socksteer attach\" steers it again, and takes --policy",
+			ret_name);
+	settings.policy = policy;
 	err = value_write(group->maps.settings, 0, &settings);
 	return err ? failure_set(failure, EXIT_FAILED, -err, "cannot switch the policy of %s: %s",
 				 ret_name, strerror(-err)) :
