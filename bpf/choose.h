@@ -15,15 +15,13 @@
 #ifndef SOCKSTEER_CHOOSE_H
 #define SOCKSTEER_CHOOSE_H
 
+#include "arrays.h"
 #include "group_maps.h"
 #include "listener.h"
 #include "maps.h"
 #include "socksteer/policy.h"
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
-
-/* Set by user space before loading: possible CPUs, which can be more than are online. */
-const volatile __u32 nr_cpus = 1;
 
 /*
  * Up to both limits every slot is compared exactly. The first bounds the live state that is read,
@@ -51,7 +49,6 @@ struct choice {
 	struct settings *settings;
 	struct rotation *rotation;
 	struct snapshot *snapshot; /* large groups only */
-	__u64 array; /* address of the kernel's array behind listeners */
 	__u64 key; /* of the best so far, or KEY_NONE */
 	__u64 tie; /* of the best so far */
 	__u64 slot; /* the best so far, if there is a key */
@@ -64,27 +61,6 @@ struct choice {
 	__u32 lane_rank[NR_LANES];
 	__u32 lane_slot[NR_LANES];
 };
-
-/* Connections that a worker holds, exactly. */
-static __always_inline __u32 worker_held(__u32 row)
-{
-	__u64 held = 0;
-	__u32 cpu;
-
-	for (cpu = 0; cpu < nr_cpus; cpu++) {
-		struct load *load = bpf_map_lookup_percpu_elem(&worker_load, &row, cpu);
-
-		if (load)
-			held += load->opened - load->closed;
-	}
-	/* Read while it moves, a sum can be a connection short of zero for a moment. */
-	return (__s64)held < 0 ? 0 : (__u32)held;
-}
-
-static __always_inline __u64 slot_socket(__u64 array, __u32 slot)
-{
-	return kread_pointer(kaddress(struct reuseport_array, array, ptrs) + slot * sizeof(__u64));
-}
 
 /* How far the slot's next turn is ahead of the clock; who was away starts at the clock. */
 static __always_inline __u64 rotation_ahead(const struct rotation *turns, __u32 slot)
@@ -140,12 +116,11 @@ static __always_inline void candidate_read_live(__u64 sk, struct policy_candidat
  * limit or below: the live state lies in cache lines that other CPUs write, so it is read only where
  * it matters. rank is EXACTLY, or what the snapshot has.
  */
-__noinline __u64 slot_key(const struct settings *current, __u64 array, __u32 slot, __u64 limit,
-			  __u32 rank)
+__noinline __u64 slot_key(const struct settings *current, __u32 slot, __u64 limit, __u32 rank)
 {
 	struct member *member = bpf_map_lookup_elem(&members, &slot);
 	struct policy_candidate candidate = {};
-	__u64 sk = slot_socket(array, slot);
+	__u64 sk = slot_socket(slot);
 
 	if (!current || !member || !sk || !candidate_begin(current, slot, member, &candidate))
 		return KEY_NONE;
@@ -165,11 +140,11 @@ __noinline __u64 slot_key(const struct settings *current, __u64 array, __u32 slo
  * The rank for the snapshot. The live state is read only where it was found bad before; what looks
  * good is checked when it makes the short list.
  */
-__noinline __u32 slot_rank(const struct settings *current, __u64 array, __u32 slot, __u32 rank)
+__noinline __u32 slot_rank(const struct settings *current, __u32 slot, __u32 rank)
 {
 	struct member *member = bpf_map_lookup_elem(&members, &slot);
 	struct policy_candidate candidate = {};
-	__u64 sk = slot_socket(array, slot);
+	__u64 sk = slot_socket(slot);
 
 	if (!current || !member || !sk || !candidate_begin(current, slot, member, &candidate))
 		return RANK_NONE;
@@ -238,6 +213,12 @@ static __always_inline long stop_if(long condition)
 	return condition;
 }
 
+/*
+ * Follows a bpf_loop that could end like another. The compiler would make one call of the two, with
+ * the callback in a register, and the kernel puts a loop inline only where it knows the callback.
+ */
+#define KEEP_APART(name) asm volatile("# " #name)
+
 /* bpf_loop callback: one slot of a small group, counted from a random one. */
 static long consider_next(__u32 index, struct choice *choice)
 {
@@ -245,8 +226,7 @@ static long consider_next(__u32 index, struct choice *choice)
 
 	if (slot >= choice->nr_slots)
 		slot -= choice->nr_slots;
-	choice_offer(choice, slot,
-		     slot_key(choice->settings, choice->array, slot, choice->key, EXACTLY));
+	choice_offer(choice, slot, slot_key(choice->settings, slot, choice->key, EXACTLY));
 	return stop_if(choice_is_perfect(choice));
 }
 
@@ -254,6 +234,7 @@ static __always_inline void choose_exactly(struct choice *choice)
 {
 	choice->first = random_below(choice->seed, choice->nr_slots);
 	bpf_loop(choice->nr_slots, consider_next, choice, 0);
+	KEEP_APART(exactly);
 }
 
 static __always_inline __u32 *snapshot_rank(struct snapshot *ranks, __u32 slot)
@@ -267,7 +248,7 @@ static long refresh_slot(__u32 index, struct choice *choice)
 	__u32 slot = choice->snapshot->cursor + index;
 	__u32 *rank = snapshot_rank(choice->snapshot, slot);
 
-	*rank = slot_rank(choice->settings, choice->array, slot, *rank);
+	*rank = slot_rank(choice->settings, slot, *rank);
 	return 0;
 }
 
@@ -333,7 +314,7 @@ static long consider_lane(__u32 lane, struct choice *choice)
 	/* Where there are unloaded listeners, only they count. */
 	if (rank > choice->limit || rank == RANK_NONE)
 		return 0;
-	key = slot_key(choice->settings, choice->array, slot, choice->key,
+	key = slot_key(choice->settings, slot, choice->key,
 		       !choice->whole || NR_LANES * nr_cpus <= EXACT_SUMS ? EXACTLY : rank);
 	choice_offer(choice, slot, key);
 	*learned = slot_learn(rank, key);
@@ -394,6 +375,7 @@ static __always_inline void choose_by_snapshot(struct choice *choice)
 		return;
 	snapshot_refresh(choice);
 	bpf_loop(MAX_SHORT_LISTS, choose_from_short_list, choice, 0);
+	KEEP_APART(by_snapshot);
 }
 
 /* bpf_loop callback: one of two random candidates, or of more until one is eligible. */
@@ -401,8 +383,7 @@ static long consider_draw(__u32 draw, struct choice *choice)
 {
 	__u32 slot = random_below(policy_tie(choice->seed, MAX_SLOTS + draw), choice->nr_slots);
 
-	choice_offer(choice, slot,
-		     slot_key(choice->settings, choice->array, slot, KEY_NONE, EXACTLY));
+	choice_offer(choice, slot, slot_key(choice->settings, slot, KEY_NONE, EXACTLY));
 	return stop_if(choice_is_perfect(choice) || (draw && choice_is_eligible(choice)));
 }
 

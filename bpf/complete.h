@@ -9,71 +9,67 @@
 #ifndef SOCKSTEER_COMPLETE_H
 #define SOCKSTEER_COMPLETE_H
 
+#include "arrays.h"
 #include "group_maps.h"
 #include "kread.h"
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-struct slot_count {
-	__u64 array;
-	__u32 nr_filled;
-};
-
 /* bpf_loop callback */
-static long count_slot(__u32 slot, struct slot_count *count)
+static long count_slot(__u32 slot, __u32 *nr_filled)
 {
-	__u64 at = kaddress(struct reuseport_array, count->array, ptrs) + slot * sizeof(__u64);
-
-	count->nr_filled += kread_pointer(at) != 0;
+	*nr_filled += slot_socket(slot) != 0;
 	return 0;
 }
 
 /* Counts the filled slots. A global function, which the verifier looks at once. */
-__noinline __u32 slots_filled(__u64 array, __u32 nr_slots)
+__noinline __u32 slots_filled(__u32 nr_slots)
 {
-	struct slot_count count = { .array = array };
+	__u32 nr_filled = 0;
 
-	bpf_loop(nr_slots < MAX_SLOTS ? nr_slots : MAX_SLOTS, count_slot, &count, 0);
-	return count.nr_filled;
+	bpf_loop(nr_slots < MAX_SLOTS ? nr_slots : MAX_SLOTS, count_slot, &nr_filled, 0);
+	return nr_filled;
 }
 
-/*
- * ctx_socket: address of a listener of the group. array: of the kernel's array behind listeners.
- * What cannot be read counts as complete.
- */
-__noinline int group_is_complete(__u64 ctx_socket, __u64 array, __u32 nr_slots)
+/* Looks closer at a group that is not as it was. A global function, to keep it off the usual path. */
+__noinline int group_recount(__u32 nr_slots, __u32 nr_listeners, __u64 last)
 {
 	const __u32 row = 0;
-	struct membership *known = bpf_map_lookup_elem(&membership, &row);
-	__u32 nr_listeners;
-	__u64 group, last;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &row);
 
-	if (!known || !bpf_core_field_exists(struct sock_reuseport, socks))
+	if (!scratch)
 		return 1;
-	group = (__u64)kread(struct sock, ctx_socket, sk_reuseport_cb);
-	nr_listeners = kread(struct sock_reuseport, group, num_socks);
-	if (!nr_listeners)
-		return 1;
-	last = kread_pointer(kaddress(struct sock_reuseport, group, socks) +
-			     (nr_listeners - 1) * sizeof(__u64));
-	if (known->complete && known->nr_listeners == nr_listeners && known->last == last)
-		return 1;
-	known->nr_listeners = nr_listeners;
-	known->last = last;
-	known->complete = slots_filled(array, nr_slots) >= nr_listeners;
-	return known->complete;
+	scratch->nr_listeners = nr_listeners;
+	scratch->last = last;
+	scratch->complete = slots_filled(nr_slots) >= nr_listeners;
+	return scratch->complete;
 }
 
 /* A pointer becomes a number by being stored in a map and read back. */
-static __always_inline __u64 context_socket(struct sk_reuseport_md *ctx)
+static __always_inline __u64 context_socket(struct sk_reuseport_md *ctx, struct scratch *scratch)
 {
-	const __u32 row = 0;
-	struct membership *known = bpf_map_lookup_elem(&membership, &row);
+	scratch->socket = (__u64)ctx->sk;
+	return *(volatile __u64 *)&scratch->socket;
+}
 
-	if (!known)
-		return 0;
-	known->socket = (__u64)ctx->sk;
-	return *(volatile __u64 *)&known->socket;
+/* What cannot be read counts as complete. */
+static __always_inline bool group_is_complete(struct sk_reuseport_md *ctx, struct scratch *scratch,
+					      __u32 nr_slots)
+{
+	__u32 nr_listeners;
+	__u64 group, last;
+
+	if (!bpf_core_field_exists(struct sock_reuseport, socks))
+		return true;
+	group = (__u64)kread(struct sock, context_socket(ctx, scratch), sk_reuseport_cb);
+	nr_listeners = kread(struct sock_reuseport, group, num_socks);
+	if (!nr_listeners)
+		return true;
+	last = kread_pointer(kaddress(struct sock_reuseport, group, socks) +
+			     (nr_listeners - 1) * sizeof(__u64));
+	if (scratch->complete && scratch->nr_listeners == nr_listeners && scratch->last == last)
+		return true;
+	return group_recount(nr_slots, nr_listeners, last);
 }
 
 #endif

@@ -54,7 +54,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct membership);
-} membership SEC(".maps");
+	__type(value, struct scratch);
+} scratches SEC(".maps");
 
 #endif

@@ -139,6 +139,12 @@ struct reuseport_array {
 	struct sock *ptrs[0];
 };
 
+struct bpf_array {
+	union {
+		void *pptrs[0];
+	};
+};
+
 struct task_struct {
 	int pid;
 	int tgid;

@@ -56,15 +56,28 @@ static __always_inline __u32 outcome_of_error(long err)
 	return OUTCOME_REFUSED;
 }
 
-/*
- * A map's address is a pointer that may not be used as a number until it was stored in a map and
- * read back. The first run stores it; it never changes.
- */
-static __always_inline __u64 listeners_address(struct rotation *turns)
+/* xorshift32 (Marsaglia 2003): a fair choice among equals needs no more, and the helper costs a call. */
+static __always_inline __u32 random_next(struct scratch *scratch)
 {
-	if (!turns->listeners)
-		turns->listeners = (__u64)&listeners;
-	return *(volatile __u64 *)&turns->listeners;
+	__u32 random = scratch->random;
+
+	if (!random)
+		random = bpf_get_prandom_u32() | 1;
+	random ^= random << 13;
+	random ^= random >> 17;
+	random ^= random << 5;
+	scratch->random = random;
+	return random;
+}
+
+/* False without settings, which are written before steer is attached. */
+static __always_inline bool choice_begin(struct choice *choice)
+{
+	const __u32 row = 0;
+
+	choice->settings = bpf_map_lookup_elem(&settings, &row);
+	choice->rotation = bpf_map_lookup_elem(&rotation, &row);
+	return choice->settings && choice->rotation;
 }
 
 /* Selects a listener and returns what became of it. */
@@ -72,22 +85,21 @@ static __always_inline __u32 select_listener(struct sk_reuseport_md *ctx)
 {
 	bool migrating = ctx->migrating_sk != NULL;
 	const __u32 row = 0;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &row);
 	struct choice choice;
 	__u32 slot;
 	long err;
 
 	if (ctx->ip_protocol != IPPROTO_TCP)
 		return OUTCOME_NOT_TCP;
-	choice.settings = bpf_map_lookup_elem(&settings, &row);
-	choice.rotation = bpf_map_lookup_elem(&rotation, &row);
-	if (!choice.settings || !choice.rotation)
+	if (!scratch || !choice_begin(&choice))
 		return OUTCOME_NO_SETTINGS;
 	if (choice.settings->policy == POLICY_HASH)
 		return OUTCOME_HASH;
-	choice.array = listeners_address(choice.rotation);
-	if (!group_is_complete(context_socket(ctx), choice.array, choice.settings->nr_slots))
+	arrays_find();
+	if (!group_is_complete(ctx, scratch, choice.settings->nr_slots))
 		return OUTCOME_INCOMPLETE;
-	choice.seed = bpf_get_prandom_u32();
+	choice.seed = random_next(scratch);
 	slot = choose(&choice);
 	if (slot == NO_SLOT)
 		return OUTCOME_NO_LISTENER;

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define LAYOUT_VERSION 1
+#define LAYOUT_VERSION 2
 
 /* Slots of one group. A group may hold more listeners than the kernel's initial 128. */
 #define MAX_SLOTS 1024
@@ -133,7 +133,6 @@ struct settings {
  */
 struct rotation {
 	__u64 clock; /* pass of the slot that was selected last */
-	__u64 listeners; /* address of the listeners map, which steer reads slots from */
 	__u64 pass[MAX_SLOTS];
 };
 
@@ -149,15 +148,17 @@ struct snapshot {
 };
 
 /*
- * membership (one map per group, one row per CPU): what the kernel's group looked like when its slots
- * were counted last. A listener that joins becomes the group's last, so a join is never missed.
- * Written by the kernel only.
+ * scratches (one map per group, one row per CPU, not pinned): what steer keeps for itself from run to
+ * run. last, nr_listeners and complete are what the kernel's group looked like when its slots were
+ * counted last; a listener that joins becomes the group's last, so a join is never missed.
  */
-struct membership {
+struct scratch {
 	__u64 socket; /* the socket that the SYN came through; only of use during a run */
 	__u64 last; /* identity of the group's last listener */
 	__u32 nr_listeners;
 	__u32 complete; /* every listener was in a slot */
+	__u32 random; /* state of the random numbers */
+	__u32 reserved;
 };
 
 enum event_kind {

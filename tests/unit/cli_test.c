@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 
+#include "socksteer/types.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -214,12 +215,14 @@ Test(cli, help_comes_before_what_is_missing)
 
 Test(cli, version_prints_the_version_and_the_layout)
 {
-	char output[256];
+	char output[256], expected[256];
 
+	snprintf(expected, sizeof(expected), "socksteer %s (layout %d)\n", SOCKSTEER_VERSION,
+		 LAYOUT_VERSION);
 	run_well("socksteer version", output, sizeof(output));
-	cr_expect_str_eq(output, "socksteer " SOCKSTEER_VERSION " (layout 1)\n");
+	cr_expect_str_eq(output, expected);
 	run_well("socksteer --version", output, sizeof(output));
-	cr_expect_str_eq(output, "socksteer " SOCKSTEER_VERSION " (layout 1)\n");
+	cr_expect_str_eq(output, expected);
 }
 
 struct bad_case {
