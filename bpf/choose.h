@@ -49,6 +49,7 @@ struct choice {
 	struct settings *settings;
 	struct rotation *rotation;
 	struct snapshot *snapshot; /* large groups only */
+	__u64 now; /* CLOCK_MONOTONIC while a listener may be in its slow start, else 0 */
 	__u64 key; /* of the best so far, or KEY_NONE */
 	__u64 tie; /* of the best so far */
 	__u64 slot; /* the best so far, if there is a key */
@@ -78,9 +79,24 @@ static __always_inline __u64 slot_ahead(__u32 slot)
 	return turns ? rotation_ahead(turns, slot) : 0;
 }
 
-/* False if the rows cannot be read. held is left out, it costs the most. */
+/* Who was there at the attach needs no slow start: all began at once. */
+static __always_inline __u32 member_cost(const struct settings *current,
+					 const struct member *member, const struct worker *worker,
+					 __u64 now)
+{
+	__u32 cost = worker->cost;
+
+	if (!now || member->joined_ns <= current->attached_ns || now < member->joined_ns)
+		return cost;
+	return policy_ramp(cost, now - member->joined_ns, current->slow_start_ns);
+}
+
+/*
+ * False if the rows cannot be read. held is left out, it costs the most. now is zero unless a listener
+ * of the group may be in its slow start.
+ */
 static __always_inline bool candidate_begin(const struct settings *current, __u32 slot,
-					    const struct member *member,
+					    const struct member *member, __u64 now,
 					    struct policy_candidate *candidate)
 {
 	__u32 row = member->worker;
@@ -90,7 +106,7 @@ static __always_inline bool candidate_begin(const struct settings *current, __u3
 		return false;
 	if (current->policy == POLICY_ROUND_ROBIN)
 		candidate->ahead = slot_ahead(slot);
-	candidate->cost = worker->cost;
+	candidate->cost = member_cost(current, member, worker, now);
 	candidate->flags = worker->flags;
 	return true;
 }
@@ -116,13 +132,14 @@ static __always_inline void candidate_read_live(__u64 sk, struct policy_candidat
  * limit or below: the live state lies in cache lines that other CPUs write, so it is read only where
  * it matters. rank is EXACTLY, or what the snapshot has.
  */
-__noinline __u64 slot_key(const struct settings *current, __u32 slot, __u64 limit, __u32 rank)
+__noinline __u64 slot_key(const struct settings *current, __u32 slot, __u64 now, __u64 limit,
+			  __u32 rank)
 {
 	struct member *member = bpf_map_lookup_elem(&members, &slot);
 	struct policy_candidate candidate = {};
 	__u64 sk = slot_socket(slot);
 
-	if (!current || !member || !sk || !candidate_begin(current, slot, member, &candidate))
+	if (!current || !member || !sk || !candidate_begin(current, slot, member, now, &candidate))
 		return KEY_NONE;
 	if (rank == EXACTLY) {
 		candidate.held = worker_held(member->worker);
@@ -140,13 +157,13 @@ __noinline __u64 slot_key(const struct settings *current, __u32 slot, __u64 limi
  * The rank for the snapshot. The live state is read only where it was found bad before; what looks
  * good is checked when it makes the short list.
  */
-__noinline __u32 slot_rank(const struct settings *current, __u32 slot, __u32 rank)
+__noinline __u32 slot_rank(const struct settings *current, __u32 slot, __u64 now, __u32 rank)
 {
 	struct member *member = bpf_map_lookup_elem(&members, &slot);
 	struct policy_candidate candidate = {};
 	__u64 sk = slot_socket(slot);
 
-	if (!current || !member || !sk || !candidate_begin(current, slot, member, &candidate))
+	if (!current || !member || !sk || !candidate_begin(current, slot, member, now, &candidate))
 		return RANK_NONE;
 	candidate.held = worker_held(member->worker);
 	if (policy_rank_class(rank))
@@ -226,7 +243,8 @@ static long consider_next(__u32 index, struct choice *choice)
 
 	if (slot >= choice->nr_slots)
 		slot -= choice->nr_slots;
-	choice_offer(choice, slot, slot_key(choice->settings, slot, choice->key, EXACTLY));
+	choice_offer(choice, slot,
+		     slot_key(choice->settings, slot, choice->now, choice->key, EXACTLY));
 	return stop_if(choice_is_perfect(choice));
 }
 
@@ -248,7 +266,7 @@ static long refresh_slot(__u32 index, struct choice *choice)
 	__u32 slot = choice->snapshot->cursor + index;
 	__u32 *rank = snapshot_rank(choice->snapshot, slot);
 
-	*rank = slot_rank(choice->settings, slot, *rank);
+	*rank = slot_rank(choice->settings, slot, choice->now, *rank);
 	return 0;
 }
 
@@ -314,7 +332,7 @@ static long consider_lane(__u32 lane, struct choice *choice)
 	/* Where there are unloaded listeners, only they count. */
 	if (rank > choice->limit || rank == RANK_NONE)
 		return 0;
-	key = slot_key(choice->settings, slot, choice->key,
+	key = slot_key(choice->settings, slot, choice->now, choice->key,
 		       !choice->whole || NR_LANES * nr_cpus <= EXACT_SUMS ? EXACTLY : rank);
 	choice_offer(choice, slot, key);
 	*learned = slot_learn(rank, key);
@@ -383,7 +401,8 @@ static long consider_draw(__u32 draw, struct choice *choice)
 {
 	__u32 slot = random_below(policy_tie(choice->seed, MAX_SLOTS + draw), choice->nr_slots);
 
-	choice_offer(choice, slot, slot_key(choice->settings, slot, KEY_NONE, EXACTLY));
+	choice_offer(choice, slot,
+		     slot_key(choice->settings, slot, choice->now, KEY_NONE, EXACTLY));
 	return stop_if(choice_is_perfect(choice) || (draw && choice_is_eligible(choice)));
 }
 
@@ -417,11 +436,11 @@ static __always_inline void rotation_turn(struct rotation *turns, __u32 slot, __
 	turns->clock = turn;
 }
 
-/* The selection was accepted: remember it where the next decisions look. row is the worker's. */
-static __always_inline void choice_commit(struct choice *choice, __u32 row)
+/* The selection was accepted: remember it where the next decisions look. */
+static __always_inline void choice_commit(struct choice *choice, const struct member *member)
 {
 	bool in_turn = choice->settings->policy == POLICY_ROUND_ROBIN;
-	__u32 slot = choice->slot, *rank;
+	__u32 slot = choice->slot, row = member->worker, *rank;
 	struct worker *worker;
 	__u64 step;
 
@@ -430,7 +449,8 @@ static __always_inline void choice_commit(struct choice *choice, __u32 row)
 	worker = bpf_map_lookup_elem(&workers, &row);
 	if (!worker)
 		return;
-	step = policy_step(choice->settings, worker->cost);
+	step = policy_step(choice->settings,
+			   member_cost(choice->settings, member, worker, choice->now));
 	if (in_turn)
 		rotation_turn(choice->rotation, slot, step);
 	if (choice->snapshot) {

@@ -42,7 +42,7 @@ static __always_inline void account(struct choice *choice, bool migrating)
 		return;
 	row = member->worker;
 	load_count(bpf_map_lookup_elem(&worker_load, &row), migrating);
-	choice_commit(choice, row);
+	choice_commit(choice, member);
 	row = member->listener;
 	load_count(bpf_map_lookup_elem(&listener_load, &row), migrating);
 }
@@ -80,6 +80,19 @@ static __always_inline bool choice_begin(struct choice *choice)
 	return choice->settings && choice->rotation;
 }
 
+/* The time, if the listener that joined last may still be in its slow start. */
+static __always_inline __u64 ramp_now(const struct settings *current, struct scratch *scratch)
+{
+	__u64 joined = current->last_joined_ns, now;
+
+	if (joined == scratch->settled_ns)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now >= joined && now - joined >= current->slow_start_ns)
+		scratch->settled_ns = joined;
+	return now;
+}
+
 /* Selects a listener and returns what became of it. */
 static __always_inline __u32 select_listener(struct sk_reuseport_md *ctx)
 {
@@ -100,6 +113,7 @@ static __always_inline __u32 select_listener(struct sk_reuseport_md *ctx)
 	if (!group_is_complete(ctx, scratch, choice.settings->nr_slots))
 		return OUTCOME_INCOMPLETE;
 	choice.seed = random_next(scratch);
+	choice.now = ramp_now(choice.settings, scratch);
 	slot = choose(&choice);
 	if (slot == NO_SLOT)
 		return OUTCOME_NO_LISTENER;

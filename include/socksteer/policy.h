@@ -111,6 +111,27 @@ static inline enum policy_class policy_class(const struct policy_candidate *cand
 	return CLASS_ELIGIBLE;
 }
 
+/* How much a listener in its slow start can weigh more than after it. */
+#define RAMP_MAX 1024
+
+/*
+ * The cost during slow start: load of a listener that joined age_ns ago weighs as if its worker had
+ * only that part of its weight. Without load it weighs nothing either way, so its first connection
+ * comes at once and the rest by and by. This divides, but only while a listener is new.
+ */
+static inline __u32 policy_ramp(__u32 cost, __u64 age_ns, __u64 slow_start_ns)
+{
+	__u64 factor;
+
+	if (age_ns >= slow_start_ns)
+		return cost;
+	/* In 1/1024, so that the ramp is smooth where it ends. */
+	factor = (slow_start_ns << 10) / (age_ns ? age_ns : 1);
+	if (factor > RAMP_MAX << 10)
+		factor = RAMP_MAX << 10;
+	return (__u32)(cost * factor >> 10);
+}
+
 /* units of load of a worker that pays cost for each; below 2^48, and saturating. */
 static inline __u64 policy_weigh(__u64 units, __u32 cost)
 {

@@ -91,6 +91,7 @@ struct conn_owner {
 	__u32 listener;
 	__u32 listener_generation;
 	__u32 state; /* enum owner_state */
+	__u32 pass; /* the audit that counted it last */
 };
 
 /* members (one map per group): slot -> who sits there. Written by user space only. */
@@ -117,6 +118,8 @@ struct settings {
 	__u32 busy_penalty; /* LOAD_UNIT = one connection, see policy.h */
 	__u32 v6only; /* the listeners take no IPv4 */
 	__u64 refresh_ns; /* how long a CPU relies on its snapshot before it starts a new pass */
+	__u64 slow_start_ns; /* a listener that joins reaches its full share after this; 0 at once */
+	__u64 last_joined_ns; /* when the last listener joined a steered group; 0 if none did */
 	/* Which group this is, for people and for a later attach. */
 	__u8 address[16]; /* network order; IPv4 in the first four bytes */
 	__u32 port;
@@ -157,6 +160,7 @@ struct scratch {
 	__u64 last; /* identity of the group's last listener */
 	__u32 nr_listeners;
 	__u32 complete; /* every listener was in a slot */
+	__u64 settled_ns; /* the last join whose slow start is over */
 	__u32 random; /* state of the random numbers */
 	__u32 reserved;
 };

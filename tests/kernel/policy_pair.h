@@ -19,6 +19,7 @@ struct policy_pair {
 	__u32 first_slot;
 	__u32 second_slot;
 	__u32 reserved;
+	__u64 age_ns;
 };
 
 struct policy_answer {
@@ -32,7 +33,7 @@ struct policy_answer {
 	__u32 rank;
 	__u32 class;
 	__u32 prefers_first;
-	__u32 reserved;
+	__u32 ramped;
 };
 
 static inline void policy_pair_answer(const struct policy_pair *pair, struct policy_answer *answer)
@@ -50,7 +51,7 @@ static inline void policy_pair_answer(const struct policy_pair *pair, struct pol
 	answer->rank = policy_rank(policy_class(&pair->first), answer->load);
 	answer->prefers_first = (__u32)policy_prefers(answer->first_key, answer->first_tie,
 						      answer->second_key, answer->second_tie);
-	answer->reserved = 0;
+	answer->ramped = policy_ramp(pair->first.cost, pair->age_ns, settings->slow_start_ns);
 }
 
 #endif

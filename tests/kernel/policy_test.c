@@ -55,6 +55,8 @@ static void pair_draw(struct random *random, struct policy_pair *pair)
 	memset(pair, 0, sizeof(*pair));
 	pair->settings.policy = draw(random) % NR_POLICIES;
 	pair->settings.busy_penalty = draw(random);
+	pair->settings.slow_start_ns = draw(random);
+	pair->age_ns = draw(random);
 	pair->seed = draw(random);
 	pair->first_slot = draw(random) % MAX_SLOTS;
 	pair->second_slot = draw(random) % MAX_SLOTS;

@@ -491,3 +491,24 @@ Test(policy, ranks_are_in_the_order_of_their_keys)
 				     "trial %zu", trial);
 	}
 }
+
+Test(policy, a_new_listener_weighs_more_the_younger_it_is)
+{
+	const uint64_t second = 1000000000;
+	uint32_t cost = policy_cost(1), last = UINT32_MAX;
+	uint64_t age;
+
+	for (age = 0; age < second; age += second / 100) {
+		uint32_t now = policy_ramp(cost, age, second);
+
+		cr_expect(now <= last && now >= cost, "age %lu", (unsigned long)age);
+		last = now;
+	}
+	cr_expect_eq(policy_ramp(cost, 0, second), cost * RAMP_MAX);
+	cr_expect_eq(policy_ramp(cost, second / 2, second), 2 * cost);
+	cr_expect_eq(policy_ramp(cost, second / 10, second), 10 * cost);
+	cr_expect_eq(policy_ramp(cost, second, second), cost);
+	cr_expect_eq(policy_ramp(cost, 0, 0), cost);
+	/* The longest that can be set does not overflow. */
+	cr_expect_eq(policy_ramp(cost, 300 * second, 600 * second), 2 * cost);
+}

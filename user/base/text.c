@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,58 @@ int text_to_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_valu
 		return -ERANGE;
 	*ret_value = value;
 	return 0;
+}
+
+static const struct {
+	const char *name;
+	uint64_t ns;
+} units[] = {
+	{ "m", 60000000000 }, { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 },
+};
+
+#define NR_UNITS (sizeof(units) / sizeof(units[0]))
+#define DAY_NS 86400000000000
+
+int text_to_duration(const char *text, uint64_t *ret_ns)
+{
+	size_t digits = strspn(text, "0123456789"), i;
+	char number[24];
+	uint64_t value;
+	int err;
+
+	if (digits >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	err = text_to_u64(number, 0, DAY_NS, &value);
+	if (err)
+		return err;
+	if (!text[digits] && !value) {
+		*ret_ns = 0;
+		return 0;
+	}
+	for (i = 0; i < NR_UNITS; i++) {
+		if (strcmp(text + digits, units[i].name))
+			continue;
+		if (value > DAY_NS / units[i].ns)
+			return -ERANGE;
+		*ret_ns = value * units[i].ns;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+void text_of_duration(uint64_t ns, char *ret_text, size_t size)
+{
+	size_t i = 0;
+
+	if (!ns) {
+		snprintf(ret_text, size, "0");
+		return;
+	}
+	while (ns % units[i].ns)
+		i++;
+	snprintf(ret_text, size, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
 }
 
 void text_of_address(uint32_t family, const uint8_t address[16], uint32_t port, char *ret_text)

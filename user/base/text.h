@@ -17,6 +17,15 @@
 int text_to_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value);
 
 /*
+ * A duration such as "500us", "100ms", "2s" or "5m"; "0" needs no unit. -EINVAL for anything else,
+ * -ERANGE above a day.
+ */
+int text_to_duration(const char *text, uint64_t *ret_ns);
+
+/* The same the other way, in the largest unit that divides it: text_to_duration() gives it back. */
+void text_of_duration(uint64_t ns, char *ret_text, size_t size);
+
+/*
  * A socket address as people write it: "127.0.0.1:80", "[::1]:80". family is AF_INET or AF_INET6,
  * address in network order. ret_text holds at least ADDRESS_TEXT_SIZE bytes.
  */

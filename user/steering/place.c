@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Long enough that nobody floods a new worker, short enough for workers that are recycled often. */
+#define DEFAULT_SLOW_START_NS 1000000000
+
 /* A CPU's view of a large group may be this old; its own selections are in it at once. */
 #define DEFAULT_REFRESH_NS 1000000
 
@@ -57,6 +60,7 @@ void settings_init(const struct group *group, enum policy policy, struct setting
 		.policy = policy,
 		.busy_penalty = DEFAULT_BUSY_PENALTY,
 		.refresh_ns = DEFAULT_REFRESH_NS,
+		.slow_start_ns = DEFAULT_SLOW_START_NS,
 		.port = group->port,
 		.family = group->family,
 		.netns = group->netns,

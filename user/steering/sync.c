@@ -137,6 +137,25 @@ static int take_worker(const struct sync *sync, const struct listener *listener,
 	return roster_take_worker(sync->roster, listener, exclusive, ret_row);
 }
 
+/*
+ * The slots that steer looks at, and the slow start of who joins a group that is steered already.
+ * Read again before it is written: somebody may have changed another setting meanwhile.
+ */
+static int note_joined(struct sync *sync, uint32_t slot, uint64_t joined_ns)
+{
+	int err = value_read(sync->maps->settings, 0, &sync->settings);
+
+	if (err)
+		return err;
+	if (slot < sync->settings.nr_slots && !sync->settings.attached_ns)
+		return 0;
+	if (slot >= sync->settings.nr_slots)
+		sync->settings.nr_slots = slot + 1;
+	if (sync->settings.attached_ns)
+		sync->settings.last_joined_ns = joined_ns;
+	return value_write(sync->maps->settings, 0, &sync->settings);
+}
+
 /* Rows first, the slot last: a listener that can be chosen is always accounted for. */
 static int add_listener(struct sync *sync, const struct listener *listener)
 {
@@ -154,11 +173,7 @@ static int add_listener(struct sync *sync, const struct listener *listener)
 	if (err)
 		return table_failed(sync, err);
 	err = place_listener(sync, listener, slot, true);
-	if (!err && slot >= sync->settings.nr_slots) {
-		sync->settings.nr_slots = slot + 1;
-		err = value_write(sync->maps->settings, 0, &sync->settings);
-	}
-	return err;
+	return err ? err : note_joined(sync, slot, member.joined_ns);
 }
 
 /* The listener is in its slot; its event loop may have moved to another process. */
