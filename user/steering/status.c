@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "steering/status.h"
 #include "base/cleanup.h"
+#include "kernel/features.h"
+#include "kernel/iterate.h"
 #include "kernel/pins.h"
 #include "kernel/values.h"
 #include "steering/pinned.h"
@@ -171,16 +173,15 @@ static int status_of_pins(const struct group_spec *spec, const struct pinned *pi
 	return 0;
 }
 
-int status_read(const struct group_spec *spec, struct status *ret_status, struct failure *failure)
+int status_read_with(struct inspector *inspector, const struct group_spec *spec,
+		     struct status *ret_status, struct failure *failure)
 {
 	struct inventory inventory CLEANUP(inventory_done) = {};
 	struct pinned pinned CLEANUP(pinned_done) = {};
 	struct status status = {};
 	int err;
 
-	err = pins_check(failure);
-	if (!err)
-		err = inventory_scan(&inventory, failure);
+	err = inventory_scan_with(inspector, &inventory, failure);
 	if (!err)
 		err = pinned_open(&pinned, failure);
 	if (!err)
@@ -189,6 +190,22 @@ int status_read(const struct group_spec *spec, struct status *ret_status, struct
 		status_done(&status);
 	else
 		*ret_status = status;
+	return err;
+}
+
+int status_read(const struct group_spec *spec, struct status *ret_status, struct failure *failure)
+{
+	struct inspector *inspector = NULL;
+	int err;
+
+	err = pins_check(failure);
+	if (!err)
+		err = rights_check(PURPOSE_LOOK, failure);
+	if (!err)
+		err = inspector_new(&inspector, failure);
+	if (!err)
+		err = status_read_with(inspector, spec, ret_status, failure);
+	inspector_free(inspector);
 	return err;
 }
 

@@ -45,6 +45,8 @@ struct status_group {
 	size_t nr_listeners;
 };
 
+struct inspector;
+
 struct status {
 	struct status_group *groups; /* owned, sorted like an inventory */
 	size_t nr_groups;
@@ -55,6 +57,10 @@ struct status {
  * group fails with EXIT_NOTHING; none at all without a spec is an empty status.
  */
 int status_read(const struct group_spec *spec, struct status *ret_status, struct failure *failure);
+
+/* The same with an iterator that is loaded already, for who looks again and again. */
+int status_read_with(struct inspector *inspector, const struct group_spec *spec,
+		     struct status *ret_status, struct failure *failure);
 void status_done(struct status *status);
 
 #endif
