@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * inspect and seed: one pass over the open files of every process in every network namespace.
+ * inspect: one pass over the open files of every process in every network namespace.
  *
- * inspect writes a struct inspect_row for each listening TCP socket and each epoll instance; user
- * space joins them: the worker of a listener is the owner of the epoll instance that watches it,
- * not whoever holds a descriptor. seed charges connections that were open before the attach.
+ * It writes a struct inspect_row for each listening TCP socket and each epoll instance; user space
+ * joins them: the worker of a listener is the owner of the epoll instance that watches it, not
+ * whoever holds a descriptor.
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include "listener.h"
-#include "owner.h"
+#include "socksteer/types.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -168,122 +168,5 @@ int inspect(struct bpf_iter__task_file *ctx)
 		return 0;
 	row_of_task(row, task);
 	bpf_seq_write(ctx->meta->seq, row, sizeof(*row));
-	return 0;
-}
-
-/* Set by user space between load and run. */
-struct seed_filter seed_filter;
-
-/* How many connections the pass charged. */
-__u64 nr_seeded;
-
-/* Epoll instance, or process id where there is none -> whom to charge. Filled by user space. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2 * MAX_SLOTS);
-	__type(key, __u64);
-	__type(value, struct conn_owner);
-} seed_owners SEC(".maps");
-
-/* An IPv4 connection to an IPv6 listener carries its address mapped, in the IPv6 field. */
-static __always_inline bool seed_matches(struct sock *sk)
-{
-	__u8 address[16] = {};
-	int i;
-
-	if (sk->__sk_common.skc_num != seed_filter.port ||
-	    sk->__sk_common.skc_family != seed_filter.family ||
-	    BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum) != seed_filter.netns)
-		return false;
-	if (seed_filter.any_address)
-		return true;
-	if (seed_filter.family == AF_INET)
-		__builtin_memcpy(address, &sk->__sk_common.skc_rcv_saddr, 4);
-	else
-		BPF_CORE_READ_INTO(&address, sk, __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
-	for (i = 0; i < 16; i++)
-		if (address[i] != seed_filter.address[i])
-			return false;
-	return true;
-}
-
-/* The worker that watches the connection, or else the process that holds it. */
-static __always_inline struct conn_owner *seed_owner(struct sock *sk, struct task_struct *task)
-{
-	struct listener_wait wait;
-	struct conn_owner *owner;
-	__u64 key;
-
-	listener_read_wait((__u64)sk, &wait);
-	key = wait.epoll;
-	owner = key ? bpf_map_lookup_elem(&seed_owners, &key) : NULL;
-	if (owner)
-		return owner;
-	key = task->tgid;
-	return bpf_map_lookup_elem(&seed_owners, &key);
-}
-
-/* Adds a connection that its record charges to worker, listener, or both already. */
-static __always_inline void count_opened(struct load *load)
-{
-	if (load)
-		__sync_fetch_and_add(&load->opened, 1);
-}
-
-/*
- * A record can be left from an earlier attach whose rows have other owners by now. Then the
- * connection is charged anew, to whatever of worker and listener it is not charged to any more. The
- * state is not touched: a close that comes meanwhile finds it.
- */
-static __always_inline bool seed_renew(struct conn_owner *record, const struct conn_owner *owner)
-{
-	if (record->state != OWNER_OPEN || owner_listener_load(record))
-		return false;
-	record->listener = owner->listener;
-	record->listener_generation = owner->listener_generation;
-	count_opened(owner_listener_load(record));
-	if (owner_worker_load(record))
-		return true;
-	record->worker = owner->worker;
-	record->worker_generation = owner->worker_generation;
-	count_opened(owner_worker_load(record));
-	return true;
-}
-
-SEC("iter/task_file")
-int seed(struct bpf_iter__task_file *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct file *file = ctx->file;
-	struct conn_owner *owner, *record;
-	struct socket *socket;
-	struct sock *sk;
-
-	if (!task || !file)
-		return 0;
-	socket = bpf_sock_from_file(file);
-	if (!socket)
-		return 0;
-	sk = socket->sk;
-	if (!sk || sk->sk_protocol != IPPROTO_TCP || !state_is_held(sk->__sk_common.skc_state) ||
-	    !seed_matches(sk))
-		return 0;
-	owner = seed_owner(sk, task);
-	if (!owner)
-		return 0;
-	record = bpf_sk_storage_get(&conn_owner, sk, owner, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!record)
-		return 0;
-	if (record->state == OWNER_NEW)
-		owner_open(record);
-	else if (!seed_renew(record, owner))
-		return 0;
-	__sync_fetch_and_add(&nr_seeded, 1);
-	/*
-	 * It may have closed before the record was there to be found. What remains is the few
-	 * nanoseconds between the tracepoint and the store of the new state; an audit mends those.
-	 */
-	if (!state_is_held(sk->__sk_common.skc_state))
-		owner_close(record);
 	return 0;
 }

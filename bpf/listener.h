@@ -82,7 +82,8 @@ static __always_inline __u64 entry_epoll(__u64 entry, __u64 function)
 		return 0;
 	item = (__u64)kread(struct eppoll_entry, kcontainer(struct eppoll_entry, entry, wait),
 			    base);
-	epoll = (__u64)kread(struct epitem, item, ep);
+	/* As a number, which callers may compare and cut; a pointer's type would forbid it. */
+	epoll = kread_pointer(kaddress(struct epitem, item, ep));
 	return &ep_poll_callback || is_epoll(epoll) ? epoll : 0;
 }
 

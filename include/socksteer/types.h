@@ -78,6 +78,7 @@ enum owner_state {
 	OWNER_NEW, /* a listener, or a connection that is not established yet */
 	OWNER_OPEN, /* counted as opened */
 	OWNER_CLOSED, /* counted as closed */
+	OWNER_MOVING, /* open, and at this moment being charged to somebody else */
 };
 
 /*
@@ -231,16 +232,37 @@ struct inspect_row {
 	__u8 reserved[6];
 };
 
-/*
- * Which connections the seed iterator may charge: those accepted on the group's address. A wildcard
- * group takes every local address, so only the port is compared then.
- */
-struct seed_filter {
+/* audit: the address of a steered group. A wildcard address is all zeros. */
+struct audit_place {
 	__u32 netns;
 	__u32 family;
 	__u32 port;
-	__u32 any_address;
+	__u32 reserved;
 	__u8 address[16];
+};
+
+/* audit: who may hold connections of a group. */
+struct audit_holder {
+	__u64 id; /* identity of an epoll instance, or a process id */
+	__u32 group; /* what audit_place was mapped to */
+	__u32 reserved;
+};
+
+/* audit: what one pass found, apart from the counts by row. */
+struct audit_totals {
+	__u64 connections; /* established ones of steered groups, each once */
+	__u64 misplaced; /* charged to another worker than the one that holds it, or to nobody */
+	__u64 unrecorded; /* charged to nobody at all */
+};
+
+/* audit: adds to what a worker and a listener hold, by as many opened or closed connections. */
+struct audit_adjustment {
+	__s64 worker_held;
+	__s64 listener_held;
+	__u32 worker;
+	__u32 worker_generation;
+	__u32 listener;
+	__u32 listener_generation;
 };
 
 #endif

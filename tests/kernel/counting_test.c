@@ -8,7 +8,7 @@
 #include "support/sandbox.h"
 #include "support/servers.h"
 #include "support/steered.h"
-#include "kernel/iterate.h"
+#include "kernel/auditor.h"
 #include "kernel/values.h"
 
 #include <criterion/criterion.h>
@@ -213,54 +213,58 @@ Test(counting, records_of_an_earlier_attach_are_renewed)
 	expect_all_closed(&steered);
 }
 
-/* The records that an attach would seed with, read back from its maps. */
-static size_t owners_of(const struct steered *steered, struct seed_owner *owners, size_t nr_slots)
+/* Tells the auditor what an attach would have told it, read back from the group's maps. */
+static void add_holders(const struct steered *steered, struct auditor *auditor, uint32_t nr_slots)
 {
+	struct audit_place place = { .netns = steered->spec.netns,
+				     .family = steered->spec.family,
+				     .port = steered->spec.port };
 	struct listener_info info;
 	struct worker worker;
 	struct member member;
 	uint32_t slot;
 
+	memcpy(place.address, steered->spec.address, sizeof(place.address));
+	cr_assert_eq(auditor_add_place(auditor, &place, 0), 0);
 	for (slot = 0; slot < nr_slots; slot++) {
+		struct audit_holder holder = {};
+		struct conn_owner owner = {};
+
 		cr_assert_eq(value_read(steered->maps.members, slot, &member), 0);
 		cr_assert_eq(value_read(steered->tables.listener_info, member.listener, &info), 0);
 		worker_of_slot(steered, slot, &worker);
-		owners[slot] = (struct seed_owner){
-			.key = worker.event_loop,
-			.owner = { .worker = member.worker,
-				   .worker_generation = worker.generation,
-				   .listener = member.listener,
-				   .listener_generation = info.generation },
-		};
+		holder.id = worker.event_loop;
+		owner.worker = member.worker;
+		owner.worker_generation = worker.generation;
+		owner.listener = member.listener;
+		owner.listener_generation = info.generation;
+		cr_assert_eq(auditor_add_holder(auditor, &holder, &owner), 0);
 	}
-	return nr_slots;
 }
 
 Test(counting, a_second_pass_over_open_connections_counts_none_again)
 {
 	struct clients clients CLEANUP(clients_done) = {};
-	struct seed_owner owners[4];
-	struct seed_filter filter;
+	struct audit_counts found;
+	struct auditor *auditor;
 	struct servers servers;
 	struct steered steered;
 	struct failure failure = {};
 	struct counts before;
-	uint64_t nr_seeded;
 
 	servers_start(&servers, "--workers", "4");
 	clients_hold(&clients, &servers.endpoint, 20);
 	steer(&steered, &servers.endpoint, POLICY_LEAST_LOADED);
 	clients_hold(&clients, &servers.endpoint, 20);
 	steered_count(&steered, &before);
-	filter = (struct seed_filter){ .netns = steered.spec.netns,
-				       .family = steered.spec.family,
-				       .port = steered.spec.port };
-	memcpy(filter.address, steered.spec.address, sizeof(filter.address));
-	cr_assert_eq(seed_connections(&steered.tables, &filter, owners,
-				      owners_of(&steered, owners, 4), &nr_seeded, &failure),
-		     0, "%s", failure.message);
-	cr_expect_eq(nr_seeded, 0);
+	cr_assert_eq(auditor_new(&steered.tables, &auditor, &failure), 0, "%s", failure.message);
+	add_holders(&steered, auditor, 4);
+	cr_assert_eq(auditor_run(auditor, true, &found, &failure), 0, "%s", failure.message);
+	cr_expect_eq(found.totals.connections, 40);
+	cr_expect_eq(found.totals.unrecorded, 0);
+	cr_expect_eq(found.totals.misplaced, 0);
 	expect_loads(&steered, &before, (struct load){});
+	auditor_free(auditor);
 }
 
 /* Two event loops that each watch one listener of both groups. */

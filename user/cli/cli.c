@@ -74,6 +74,18 @@ const struct command commands[] = {
 		.run = command_policy,
 	},
 	{
+		.name = "audit",
+		.usage = "[GROUP] [--repair] [--json] [--pid PID] [--netns INODE|PATH]",
+		.summary = "compare the counters with the kernel's sockets",
+		.help = audit_help,
+		.option_help = audit_option_help,
+		.more = audit_more,
+		.options = OPTION_REPAIR | OPTION_JSON | TELL_GROUPS_APART,
+		.max_arguments = 1,
+		.takes_group = true,
+		.run = command_audit,
+	},
+	{
 		.name = "run",
 		.usage = "GROUP... [--policy NAME] [--netns INODE|PATH] [--detach-on-exit]",
 		.summary = "keep groups steered while listeners come and go",

@@ -31,6 +31,7 @@ static const struct option all_options[] = {
 	{ "pid", required_argument, NULL, OPTION_PID },
 	{ "netns", required_argument, NULL, OPTION_NETNS },
 	{ "detach-on-exit", no_argument, NULL, OPTION_DETACH_ON_EXIT },
+	{ "repair", no_argument, NULL, OPTION_REPAIR },
 	{ "help", no_argument, NULL, OPTION_HELP },
 };
 
@@ -174,6 +175,9 @@ static int parse_option(int option, struct options *options, struct failure *fai
 		return 0;
 	case OPTION_FORCE:
 		options->force = true;
+		return 0;
+	case OPTION_REPAIR:
+		options->repair = true;
 		return 0;
 	case OPTION_DETACH_ON_EXIT:
 		options->detach_on_exit = true;

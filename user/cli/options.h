@@ -23,6 +23,7 @@ enum option_set {
 	OPTION_PID = 1 << 12,
 	OPTION_NETNS = 1 << 13,
 	OPTION_DETACH_ON_EXIT = 1 << 14,
+	OPTION_REPAIR = 1 << 15,
 };
 
 struct options {
@@ -31,6 +32,7 @@ struct options {
 	bool all;
 	bool force;
 	bool detach_on_exit;
+	bool repair;
 	enum policy policy; /* the default one unless --policy was given */
 	bool has_group;
 	struct group_spec group; /* with --pid and --netns */

@@ -11,11 +11,6 @@
 /* How many rows the buffer grows by. */
 #define ROWS_STEP 1024
 
-static void cleanup_inspect(struct inspect_bpf **inspect)
-{
-	inspect_bpf__destroy(*inspect);
-}
-
 static void cleanup_link(struct bpf_link **link)
 {
 	bpf_link__destroy(*link);
@@ -70,20 +65,6 @@ static int run_iterator(struct bpf_program *program, struct inspect_row **rows, 
 	return read_rows(iterator, rows, nr_rows);
 }
 
-/* inspect needs none of the tables; not creating them saves megabytes on each scan. */
-static void leave_out_tables(struct inspect_bpf *inspect)
-{
-	bpf_program__set_autoload(inspect->progs.seed, false);
-	bpf_map__set_autocreate(inspect->maps.workers, false);
-	bpf_map__set_autocreate(inspect->maps.worker_load, false);
-	bpf_map__set_autocreate(inspect->maps.listener_info, false);
-	bpf_map__set_autocreate(inspect->maps.listener_load, false);
-	bpf_map__set_autocreate(inspect->maps.events, false);
-	bpf_map__set_autocreate(inspect->maps.layout, false);
-	bpf_map__set_autocreate(inspect->maps.conn_owner, false);
-	bpf_map__set_autocreate(inspect->maps.seed_owners, false);
-}
-
 struct inspector {
 	struct inspect_bpf *skeleton; /* owned */
 };
@@ -111,7 +92,6 @@ int inspector_new(struct inspector **ret_inspector, struct failure *failure)
 	inspector->skeleton = inspect_bpf__open();
 	if (!inspector->skeleton)
 		return refused(failure, -errno);
-	leave_out_tables(inspector->skeleton);
 	err = inspect_bpf__load(inspector->skeleton);
 	if (err)
 		return refused(failure, err);
@@ -132,67 +112,5 @@ int inspector_read(struct inspector *inspector, struct inspect_row **ret_rows, s
 				   strerror(-err));
 	*ret_rows = TAKE_PTR(rows);
 	*ret_nr_rows = nr_rows;
-	return 0;
-}
-
-static int reuse_tables(struct inspect_bpf *inspect, const struct tables *tables)
-{
-	int err = bpf_map__reuse_fd(inspect->maps.workers, tables->workers);
-
-	if (!err)
-		err = bpf_map__reuse_fd(inspect->maps.worker_load, tables->worker_load);
-	if (!err)
-		err = bpf_map__reuse_fd(inspect->maps.listener_info, tables->listener_info);
-	if (!err)
-		err = bpf_map__reuse_fd(inspect->maps.listener_load, tables->listener_load);
-	if (!err)
-		err = bpf_map__reuse_fd(inspect->maps.events, tables->events);
-	if (!err)
-		err = bpf_map__reuse_fd(inspect->maps.layout, tables->layout);
-	if (!err)
-		err = bpf_map__reuse_fd(inspect->maps.conn_owner, tables->conn_owner);
-	return err;
-}
-
-static int fill_owners(struct inspect_bpf *inspect, const struct seed_owner *owners,
-		       size_t nr_owners)
-{
-	int map = bpf_map__fd(inspect->maps.seed_owners);
-	size_t i;
-
-	/* Of several listeners of one worker the first is charged. */
-	for (i = 0; i < nr_owners; i++)
-		if (bpf_map_update_elem(map, &owners[i].key, &owners[i].owner, BPF_NOEXIST) &&
-		    errno != EEXIST)
-			return -errno;
-	return 0;
-}
-
-int seed_connections(const struct tables *tables, const struct seed_filter *filter,
-		     const struct seed_owner *owners, size_t nr_owners, uint64_t *ret_nr_seeded,
-		     struct failure *failure)
-{
-	struct inspect_bpf *inspect CLEANUP(cleanup_inspect) = inspect_bpf__open();
-	struct inspect_row *rows CLEANUP(cleanup_free) = NULL;
-	size_t nr_rows = 0;
-	int err;
-
-	if (!inspect)
-		return refused(failure, -errno);
-	kernel_log_start();
-	bpf_program__set_autoload(inspect->progs.inspect, false);
-	err = reuse_tables(inspect, tables);
-	if (!err)
-		err = inspect_bpf__load(inspect);
-	if (err)
-		return refused(failure, err);
-	inspect->bss->seed_filter = *filter;
-	err = fill_owners(inspect, owners, nr_owners);
-	if (!err)
-		err = run_iterator(inspect->progs.seed, &rows, &nr_rows);
-	if (err)
-		return failure_set(failure, EXIT_FAILED, -err, "cannot count open connections: %s",
-				   strerror(-err));
-	*ret_nr_seeded = inspect->bss->nr_seeded;
 	return 0;
 }

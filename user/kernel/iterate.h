@@ -21,15 +21,4 @@ void inspector_free(struct inspector *inspector);
 int inspector_read(struct inspector *inspector, struct inspect_row **ret_rows, size_t *ret_nr_rows,
 		   struct failure *failure);
 
-/* Whom to charge for connections watched by an epoll instance, or held by a process. */
-struct seed_owner {
-	uint64_t key; /* identity of the epoll instance, or a process id */
-	struct conn_owner owner;
-};
-
-/* Charges connections that carry no record yet. May be repeated; none is counted twice. */
-int seed_connections(const struct tables *tables, const struct seed_filter *filter,
-		     const struct seed_owner *owners, size_t nr_owners, uint64_t *ret_nr_seeded,
-		     struct failure *failure);
-
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "steering/seed.h"
 #include "base/cleanup.h"
-#include "kernel/iterate.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,50 +13,68 @@ static bool find_row(const struct roster *roster, uint64_t cookie, uint32_t *ret
 	return false;
 }
 
-/* Two keys at most for each listener: its event loop, and its worker's process. */
-static size_t fill_owners(const struct group *group, const struct roster *roster,
-			  struct seed_owner *owners)
+static int add_holder(struct auditor *auditor, uint64_t id, uint32_t number,
+		      const struct conn_owner *owner)
 {
-	size_t used = 0, i;
-	uint32_t row;
+	struct audit_holder holder = { .id = id, .group = number };
 
-	for (i = 0; i < group->nr_listeners; i++) {
-		const struct listener *listener = &group->listeners[i];
-		struct conn_owner owner;
-
-		if (!find_row(roster, listener->cookie, &row))
-			continue;
-		owner = roster_owner(roster, roster->listeners[row].worker, row);
-		if (listener->event_loop)
-			owners[used++] = (struct seed_owner){ listener->event_loop, owner };
-		owners[used++] = (struct seed_owner){ listener->pid, owner };
-	}
-	return used;
+	return id ? auditor_add_holder(auditor, &holder, owner) : 0;
 }
 
-static struct seed_filter filter_of(const struct group *group)
+/* Of several listeners of one worker the first is charged. */
+static int add_listener(struct auditor *auditor, const struct listener *listener,
+			const struct roster *roster, uint32_t number)
 {
-	static const uint8_t any[16];
-	struct seed_filter filter = {
+	struct conn_owner owner;
+	uint32_t row;
+	int err;
+
+	if (!find_row(roster, listener->cookie, &row))
+		return 0;
+	owner = roster_owner(roster, roster->listeners[row].worker, row);
+	err = add_holder(auditor, listener->event_loop, number, &owner);
+	return err ? err : add_holder(auditor, listener->pid, number, &owner);
+}
+
+int seed_prepare(struct auditor *auditor, const struct group *group, const struct roster *roster,
+		 uint32_t number)
+{
+	struct audit_place place = {
 		.netns = group->netns,
 		.family = group->family,
 		.port = group->port,
-		.any_address = !memcmp(group->address, any, sizeof(any)),
 	};
+	size_t i;
+	int err;
 
-	memcpy(filter.address, group->address, sizeof(filter.address));
-	return filter;
+	memcpy(place.address, group->address, sizeof(place.address));
+	err = auditor_add_place(auditor, &place, number);
+	for (i = 0; i < group->nr_listeners && !err; i++)
+		err = add_listener(auditor, &group->listeners[i], roster, number);
+	return err;
+}
+
+static void cleanup_auditor(struct auditor **auditor)
+{
+	auditor_free(*auditor);
 }
 
 int group_seed(const struct group *group, const struct roster *roster, uint64_t *ret_nr_seeded,
 	       struct failure *failure)
 {
-	struct seed_owner *owners CLEANUP(cleanup_free) =
-		calloc(2 * group->nr_listeners, sizeof(*owners));
-	struct seed_filter filter = filter_of(group);
+	struct auditor *auditor CLEANUP(cleanup_auditor) = NULL;
+	struct audit_counts counts;
+	int err;
 
-	if (!owners)
-		return failure_set(failure, EXIT_FAILED, ENOMEM, "out of memory");
-	return seed_connections(roster->tables, &filter, owners, fill_owners(group, roster, owners),
-				ret_nr_seeded, failure);
+	err = auditor_new(roster->tables, &auditor, failure);
+	if (err)
+		return err;
+	err = seed_prepare(auditor, group, roster, 0);
+	if (err)
+		return failure_set(failure, EXIT_FAILED, -err,
+				   "cannot say whose the open connections are: %s", strerror(-err));
+	err = auditor_run(auditor, true, &counts, failure);
+	if (!err)
+		*ret_nr_seeded = counts.totals.unrecorded + counts.totals.misplaced;
+	return err;
 }

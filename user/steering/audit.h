@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Comparing what the counters say that workers hold with the kernel's own sockets, and mending it.
+ *
+ * Connections come and go while sockets are counted, so one pass tells each difference only within
+ * bounds: what was opened and closed meanwhile, and what waited in a queue. The difference itself does
+ * not change, so the bounds of several passes are cut with each other until they meet, or time is up.
+ * What is mended is only what is certain: the part of a difference that all bounds agree upon.
+ */
+#ifndef SOCKSTEER_STEERING_AUDIT_H
+#define SOCKSTEER_STEERING_AUDIT_H
+
+#include "base/failure.h"
+#include "base/text.h"
+#include "socksteer/types.h"
+#include "steering/inventory.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct inspector;
+
+/* Counter minus sockets: it lies between low and high, both included. */
+struct audit_difference {
+	int64_t low;
+	int64_t high;
+};
+
+struct audit_row {
+	uint32_t slot;
+	uint32_t pid;
+	char comm[COMM_SIZE]; /* not escaped */
+	uint64_t held; /* what the counters say of the listener */
+	uint64_t counted; /* its sockets, the queue included */
+	struct audit_difference listener;
+	struct audit_difference worker; /* over all listeners of its worker */
+};
+
+struct audit_group {
+	char name[ADDRESS_TEXT_SIZE];
+	uint32_t netns;
+	struct audit_row *rows; /* owned, by slot */
+	size_t nr_rows;
+};
+
+struct audit_report {
+	struct audit_group *groups; /* owned */
+	size_t nr_groups;
+	uint64_t nr_connections;
+	uint64_t nr_misplaced; /* charged to another worker than the one that holds them */
+	uint64_t nr_unrecorded; /* charged to nobody */
+	uint64_t nr_adjusted; /* connections by which counters were changed; 0 without repair */
+	uint32_t nr_passes;
+	uint64_t duration_ns;
+	bool repaired; /* repair was asked for */
+};
+
+/* What is certain of a difference: the bound next to zero, or zero between them. */
+int64_t audit_certain(const struct audit_difference *difference);
+
+/* The bounds of one pass, cut with what is known already. Pure. */
+struct audit_pass {
+	struct load before;
+	struct load after;
+	uint64_t counted; /* sockets, and the queue when it was seen last */
+	uint64_t queued_most;
+};
+void audit_narrow(const struct audit_pass *pass, struct audit_difference *difference);
+
+/* True if the counters agree with the sockets, as far as is certain. */
+bool audit_is_clean(const struct audit_report *report);
+
+/*
+ * Audits the groups that match spec, or all if it is NULL; with repair also mends them. Takes the lock
+ * of the pins. EXIT_NOTHING for a spec that matches no steered group. The caller ends *ret_report with
+ * audit_done().
+ */
+int audit_run(struct inspector *inspector, const struct group_spec *spec, bool repair,
+	      struct audit_report *ret_report, struct failure *failure);
+void audit_done(struct audit_report *report);
+
+#endif
