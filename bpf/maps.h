@@ -48,7 +48,7 @@ struct {
 /* A page for each possible event of a large restart; a reader that is told of losses rescans. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 * 1024);
+	__uint(max_entries, EVENTS_BYTES);
 } events SEC(".maps");
 
 #endif

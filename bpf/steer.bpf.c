@@ -16,6 +16,9 @@
 #define ENOENT 2
 #define EBADFD 77
 
+/* Slots that a sample looks into for a listener; the first are filled first. */
+#define SAMPLED_SLOTS 16
+
 char LICENSE[] SEC("license") = "GPL";
 
 /*
@@ -133,4 +136,42 @@ int steer(struct sk_reuseport_md *ctx)
 	if (count)
 		++*count;
 	return SK_PASS;
+}
+
+/* The group that the first listener in a slot belongs to, 0 if no slot is filled. */
+static __always_inline __u64 find_group(void)
+{
+	__u32 slot;
+
+	for (slot = 0; slot < SAMPLED_SLOTS; slot++) {
+		__u64 sk = slot_socket(slot);
+		__u64 group = sk ? kread_pointer(kaddress(struct sock, sk, sk_reuseport_cb)) : 0;
+
+		if (group)
+			return group;
+	}
+	return 0;
+}
+
+/*
+ * For the daemon, which runs it by hand and attaches it nowhere: the id of the program that the group
+ * has at this moment, SAMPLE_CLASSIC, or 0 for none. A syscall program would be the natural kind, but
+ * it may sleep, and such programs may not name a sockarray.
+ */
+SEC("raw_tp")
+int sample(void *unused)
+{
+	__u64 group, prog, aux;
+
+	arrays_find();
+	group = find_group();
+	if (!group)
+		return 0;
+	prog = kread_pointer(kaddress(struct sock_reuseport, group, prog));
+	if (!prog)
+		return 0;
+	if (!kread(struct bpf_prog, prog, type))
+		return SAMPLE_CLASSIC;
+	aux = kread_pointer(kaddress(struct bpf_prog, prog, aux));
+	return kread(struct bpf_prog_aux, aux, id);
 }

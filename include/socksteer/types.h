@@ -22,6 +22,9 @@
 
 #define COMM_SIZE 16
 
+/* Room for the events that nobody has read yet. */
+#define EVENTS_BYTES (64 * 1024)
+
 #define DEFAULT_WEIGHT 1
 #define MAX_WEIGHT 1000
 
@@ -231,6 +234,9 @@ struct inspect_row {
 	__u8 v6only;
 	__u8 reserved[6];
 };
+
+/* What sample returns instead of a program's id: classic BPF, which has none. */
+#define SAMPLE_CLASSIC (~0u)
 
 /* audit: the address of a steered group. A wildcard address is all zeros. */
 struct audit_place {

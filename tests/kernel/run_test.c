@@ -3,6 +3,9 @@
  * socksteer run: the daemon as a child process, kept honest by looks from outside.
  */
 #include "base/cleanup.h"
+#include "kernel/remote.h"
+#include "steering/attach.h"
+#include "steering/scan.h"
 #include "support/plain_group.h"
 #include "support/program.h"
 #include "support/sandbox.h"
@@ -10,12 +13,16 @@
 #include "support/steered.h"
 #include "support/waiting.h"
 
+#include <bpf/bpf.h>
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <linux/bpf.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 TestSuite(run, .init = scene_enter, .timeout = TEST_SECONDS);
 
@@ -156,4 +163,174 @@ Test(run, a_second_daemon_is_refused_and_a_killed_one_can_be_followed)
 	await_steered(&scene, 2);
 	run_stop(&daemon, &followed);
 	expect_untouched(&scene.servers.endpoint, "the end of the second run");
+}
+
+/* Attaches a program that selects nothing, as another project might, through a worker's listener. */
+static void attach_other(const struct scene *scene)
+{
+	const struct bpf_insn instructions[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = SK_PASS },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int program =
+		bpf_prog_load(BPF_PROG_TYPE_SK_REUSEPORT, "other", "GPL", instructions, 2, NULL);
+	struct inventory inventory CLEANUP(inventory_done) = {};
+	const struct group *group = NULL;
+	struct failure failure = {};
+	char text[ENDPOINT_TEXT_BYTES];
+	struct group_spec spec;
+	size_t i;
+	int fd;
+
+	cr_assert_geq(program, 0);
+	spec_of_endpoint(&scene->servers.endpoint, text, &spec);
+	cr_assert_eq(inventory_scan(&inventory, &failure), 0, "%s", failure.message);
+	for (i = 0; i < inventory.nr_groups && !group; i++)
+		if (group_spec_matches(&spec, &inventory.groups[i]))
+			group = &inventory.groups[i];
+	cr_assert(group);
+	cr_assert_eq(remote_listener_take(group->listeners[0].holders[0].pid,
+					  group->listeners[0].holders[0].fd,
+					  group->listeners[0].cookie, &fd),
+		     0);
+	cr_assert_eq(reuseport_attach(fd, program), 0);
+	close(fd);
+	close(program);
+}
+
+/* What a test waits for in the log of a daemon that runs. */
+struct awaited {
+	const struct program *daemon;
+	const char *words;
+	size_t times;
+};
+
+static size_t count_words(const struct program *daemon, const char *words)
+{
+	static char text[65536];
+	ssize_t length = pread(daemon->error, text, sizeof(text) - 1, 0);
+	const char *found = text;
+	size_t count = 0;
+
+	text[length > 0 ? length : 0] = '\0';
+	while ((found = strstr(found, words))) {
+		found += strlen(words);
+		count++;
+	}
+	return count;
+}
+
+static bool has_said(void *argument)
+{
+	const struct awaited *awaited = argument;
+
+	return count_words(awaited->daemon, awaited->words) >= awaited->times;
+}
+
+static void await_words(const struct program *daemon, const char *words, size_t times)
+{
+	struct awaited awaited = { daemon, words, times };
+
+	cr_assert(wait_until(has_said, &awaited, DEADLINE_MS), "never said \"%s\" %zu times", words,
+		  times);
+}
+
+Test(run, another_program_over_ours_is_noticed_reported_once_and_not_fought)
+{
+	struct said said CLEANUP(said_done) = {}, forced CLEANUP(said_done) = {};
+	struct expected none;
+	struct servers joined;
+	struct program daemon;
+	struct scene scene;
+
+	scene_start(&scene, "--workers", "2");
+	run_start(&daemon, &scene, NULL);
+	await_steered(&scene, 2);
+	attach_other(&scene);
+	await_words(&daemon, "another program was attached over ours", 1);
+	/* A change of the group makes the daemon look at it again. */
+	servers_start(&joined, "--workers", "1", "--port", scene.port + 1);
+	none = (struct expected){ &scene, 2 };
+	cr_expect(!is_steered(&none));
+	program_run(&forced, "attach", scene.port, "--netns", scene.netns, "--force");
+	cr_assert_eq(forced.code, EXIT_DONE, "%s", forced.error);
+	await_steered(&scene, 3);
+	servers_stop(&joined);
+	await_steered(&scene, 2);
+	cr_expect_eq(count_words(&daemon, "another program was attached over ours"), 1);
+	run_stop(&daemon, &said);
+}
+
+Test(run, a_detach_by_hand_is_respected_until_it_is_taken_back)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct servers joined;
+	struct program daemon;
+	struct scene scene;
+
+	scene_start(&scene, "--workers", "2");
+	run_start(&daemon, &scene, NULL);
+	await_steered(&scene, 2);
+	program_succeeds("detach", scene.port, "--netns", scene.netns);
+	expect_untouched(&scene.servers.endpoint, "a detach by hand");
+	await_words(&daemon, "detached by hand", 1);
+	expect_untouched(&scene.servers.endpoint, "a daemon that knows of it");
+	scene_attach(&scene);
+	servers_start(&joined, "--workers", "1", "--port", scene.port + 1);
+	await_steered(&scene, 3);
+	run_stop(&daemon, &said);
+}
+
+Test(run, after_everything_was_detached_by_hand_a_signal_takes_it_back)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct servers joined;
+	struct program daemon;
+	struct scene scene;
+
+	scene_start(&scene, "--workers", "2");
+	run_start(&daemon, &scene, NULL);
+	await_steered(&scene, 2);
+	program_succeeds("detach", "--all");
+	await_words(&daemon, "everything was detached by hand", 1);
+	servers_start(&joined, "--workers", "1", "--port", scene.port + 1);
+	expect_untouched(&scene.servers.endpoint, "a detach of everything");
+	kill(daemon.pid, SIGHUP);
+	await_steered(&scene, 3);
+	servers_stop(&joined);
+	await_steered(&scene, 2);
+	run_stop(&daemon, &said);
+}
+
+/* Opens and closes a listener of its own so often that the ring of events overflows. */
+static void fill_ring(void)
+{
+	struct plain_group group;
+	size_t i;
+
+	plain_group_init(&group, "127.0.0.1", "0");
+	for (i = 0; i < EVENTS_BYTES / sizeof(struct event); i++) {
+		plain_group_add(&group, PLAIN_BACKLOG);
+		plain_group_close(&group, 0);
+		group.nr = 0;
+	}
+	plain_group_done(&group);
+}
+
+Test(run, events_that_were_lost_are_made_up_for_by_a_scan)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct servers joined;
+	struct program daemon;
+	struct scene scene;
+
+	scene_start(&scene, "--workers", "2");
+	run_start(&daemon, &scene, NULL);
+	await_steered(&scene, 2);
+	kill(daemon.pid, SIGSTOP);
+	fill_ring();
+	servers_start(&joined, "--workers", "2", "--port", scene.port + 1);
+	kill(daemon.pid, SIGCONT);
+	await_steered(&scene, 4);
+	run_stop(&daemon, &said);
 }

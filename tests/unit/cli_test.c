@@ -83,6 +83,7 @@ Test(cli, help_lists_every_command)
 		"  detach   end it, and leave the group to the kernel's hash\n"
 		"  status   show the load and the share of each listener of the steered groups\n"
 		"  policy   switch the policy of a steered group\n"
+		"  audit    compare the counters with the kernel's sockets\n"
 		"  run      keep groups steered while listeners come and go\n"
 		"  version  print the version\n"
 		"  help     explain a command\n"

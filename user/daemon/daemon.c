@@ -19,19 +19,32 @@
 #define SETTLE_USEC 2000
 #define CHECK_USEC 100000
 
+/* How often a look is taken at what no event tells, see watch.h. */
+#define LOOK_USEC 500000
+
+/* How often the counters are compared with the sockets; and how soon after a change of members. */
+#define AUDIT_USEC 60000000
+#define AUDIT_SOON_USEC 1000000
+
 struct daemon {
 	const struct daemon_options *options;
 	struct keeper *keeper; /* owned */
-	struct event_reader *reader; /* owned */
+	struct event_reader *reader; /* owned; NULL while nothing is pinned */
 	sd_event *loop; /* owned */
+	sd_event_source *readable; /* owned, of the reader */
 	sd_event_source *settle; /* owned timers */
 	sd_event_source *check;
+	sd_event_source *look;
+	sd_event_source *audit;
 };
 
 static void daemon_done(struct daemon *daemon)
 {
+	sd_event_source_unref(daemon->readable);
 	sd_event_source_unref(daemon->settle);
 	sd_event_source_unref(daemon->check);
+	sd_event_source_unref(daemon->look);
+	sd_event_source_unref(daemon->audit);
 	sd_event_unref(daemon->loop);
 	event_reader_free(daemon->reader);
 	keeper_free(daemon->keeper);
@@ -70,7 +83,10 @@ static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *
 	(void)source;
 	(void)fd;
 	(void)revents;
-	return event_reader_drain(daemon->reader);
+	/* A ring that was full has lost events, perhaps one of ours. */
+	if (event_reader_drain(daemon->reader) >= EVENTS_FULL && !timer_is_running(daemon->settle))
+		return timer_start(daemon->settle, SETTLE_USEC);
+	return 0;
 }
 
 static void notify_status(const struct daemon *daemon)
@@ -79,27 +95,112 @@ static void notify_status(const struct daemon *daemon)
 		   daemon->options->nr_specs);
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *argument)
+static int open_reader(struct daemon *daemon)
+{
+	int err;
+
+	daemon->readable = sd_event_source_disable_unref(daemon->readable);
+	event_reader_free(daemon->reader);
+	daemon->reader = NULL;
+	if (keeper_get_events(daemon->keeper) < 0)
+		return 0;
+	err = event_reader_new(keeper_get_events(daemon->keeper), on_event, daemon,
+			       &daemon->reader);
+	if (err)
+		return err;
+	return sd_event_add_io(daemon->loop, &daemon->readable, event_reader_get_fd(daemon->reader),
+			       EPOLLIN, on_readable, daemon);
+}
+
+/* Never later than it would have come: under constant change it would not come at all. */
+static int audit_soon(struct daemon *daemon)
+{
+	uint64_t now, planned;
+	int err = sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now);
+
+	if (err >= 0)
+		err = sd_event_source_get_time(daemon->audit, &planned);
+	if (err < 0 || planned < now + AUDIT_SOON_USEC)
+		return err;
+	return timer_start(daemon->audit, AUDIT_SOON_USEC);
+}
+
+static int update(struct daemon *daemon)
+{
+	keeper_update(daemon->keeper);
+	notify_status(daemon);
+	return keeper_wants_audit(daemon->keeper) ? audit_soon(daemon) : 0;
+}
+
+static int on_settle(sd_event_source *source, uint64_t usec, void *argument)
+{
+	struct daemon *daemon = argument;
+	int err = update(daemon);
+
+	(void)source;
+	(void)usec;
+	return err < 0 ? err : timer_start(daemon->check, CHECK_USEC);
+}
+
+static int on_check(sd_event_source *source, uint64_t usec, void *argument)
+{
+	(void)source;
+	(void)usec;
+	return update(argument);
+}
+
+static int on_look(sd_event_source *source, uint64_t usec, void *argument)
+{
+	struct daemon *daemon = argument;
+	int err = 0;
+
+	(void)usec;
+	switch (keeper_look(daemon->keeper)) {
+	case WATCH_NOTHING:
+		break;
+	case WATCH_PINS:
+		keeper_reopen(daemon->keeper);
+		err = open_reader(daemon);
+		if (err >= 0)
+			err = update(daemon);
+		break;
+	case WATCH_PROGRAM:
+		err = update(daemon);
+		break;
+	}
+	return err < 0 ? err : timer_start(source, LOOK_USEC);
+}
+
+static int on_audit(sd_event_source *source, uint64_t usec, void *argument)
 {
 	struct daemon *daemon = argument;
 
 	(void)usec;
-	keeper_update(daemon->keeper);
-	notify_status(daemon);
-	if (source == daemon->settle)
-		return timer_start(daemon->check, CHECK_USEC);
-	return 0;
+	keeper_audit(daemon->keeper);
+	return timer_start(source, AUDIT_USEC);
+}
+
+static int reload(struct daemon *daemon)
+{
+	struct failure failure = {};
+	int err;
+
+	sd_notify(0, "RELOADING=1");
+	if (keeper_reload(daemon->keeper, &failure))
+		log_line(LOG_PRIORITY_ERROR, "%s", failure.message);
+	err = open_reader(daemon);
+	if (err >= 0)
+		err = update(daemon);
+	sd_notify(0, "READY=1");
+	return err;
 }
 
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *argument)
 {
 	struct daemon *daemon = argument;
 
-	if (info->ssi_signo == SIGHUP) {
-		sd_notify(0, "RELOADING=1");
-		keeper_update(daemon->keeper);
-		return sd_notify(0, "READY=1");
-	}
+	if (info->ssi_signo == SIGHUP)
+		return reload(daemon);
 	return sd_event_exit(sd_event_source_get_event(source), 0);
 }
 
@@ -129,12 +230,28 @@ static int add_signals(struct daemon *daemon)
 	return err < 0 ? err : 0;
 }
 
-static int add_timer(struct daemon *daemon, sd_event_source **ret_timer)
+static int add_timer(struct daemon *daemon, sd_event_time_handler_t handler,
+		     sd_event_source **ret_timer)
 {
-	int err = sd_event_add_time(daemon->loop, ret_timer, CLOCK_MONOTONIC, UINT64_MAX, 1,
-				    on_timer, daemon);
+	/* The look and the audit may be late; systemd then wakes up for several timers at once. */
+	uint64_t accuracy_usec = handler == on_look || handler == on_audit ? LOOK_USEC / 4 : 1;
+	int err = sd_event_add_time(daemon->loop, ret_timer, CLOCK_MONOTONIC, UINT64_MAX,
+				    accuracy_usec, handler, daemon);
 
 	return err < 0 ? err : sd_event_source_set_enabled(*ret_timer, SD_EVENT_OFF);
+}
+
+static int add_timers(struct daemon *daemon)
+{
+	int err = add_timer(daemon, on_settle, &daemon->settle);
+
+	if (err >= 0)
+		err = add_timer(daemon, on_check, &daemon->check);
+	if (err >= 0)
+		err = add_timer(daemon, on_look, &daemon->look);
+	if (err >= 0)
+		err = add_timer(daemon, on_audit, &daemon->audit);
+	return err;
 }
 
 static int build_loop(struct daemon *daemon)
@@ -144,18 +261,21 @@ static int build_loop(struct daemon *daemon)
 	if (err >= 0)
 		err = add_signals(daemon);
 	if (err >= 0)
-		err = add_timer(daemon, &daemon->settle);
+		err = add_timers(daemon);
 	if (err >= 0)
-		err = add_timer(daemon, &daemon->check);
-	if (err >= 0)
-		err = event_reader_new(keeper_get_events(daemon->keeper), on_event, daemon,
-				       &daemon->reader);
-	if (err >= 0)
-		err = sd_event_add_io(daemon->loop, NULL, event_reader_get_fd(daemon->reader),
-				      EPOLLIN, on_readable, daemon);
+		err = open_reader(daemon);
 	if (err >= 0)
 		err = sd_event_set_watchdog(daemon->loop, true);
 	return err < 0 ? err : 0;
+}
+
+/* Everything is looked at once more soon, and the timers begin. */
+static void start(struct daemon *daemon)
+{
+	update(daemon);
+	timer_start(daemon->check, CHECK_USEC);
+	timer_start(daemon->look, LOOK_USEC);
+	timer_start(daemon->audit, AUDIT_SOON_USEC);
 }
 
 int daemon_run(const struct daemon_options *options, struct failure *failure)
@@ -174,10 +294,8 @@ int daemon_run(const struct daemon_options *options, struct failure *failure)
 	if (err)
 		return failure_set(failure, EXIT_FAILED, -err, "cannot build the event loop: %s",
 				   strerror(-err));
-	keeper_update(daemon.keeper);
-	timer_start(daemon.check, CHECK_USEC);
+	start(&daemon);
 	sd_notify(0, "READY=1");
-	notify_status(&daemon);
 	err = sd_event_loop(daemon.loop);
 	sd_notify(0, "STOPPING=1");
 	if (err < 0)

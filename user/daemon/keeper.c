@@ -2,11 +2,16 @@
 #include "daemon/keeper.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "daemon/folders.h"
+#include "daemon/remarks.h"
+#include "daemon/watch.h"
+#include "kernel/auditor.h"
 #include "kernel/features.h"
 #include "kernel/iterate.h"
 #include "kernel/pins.h"
 #include "kernel/tables.h"
 #include "steering/attach.h"
+#include "steering/audit.h"
 #include "steering/clear.h"
 #include "steering/place.h"
 #include "steering/refresh.h"
@@ -23,30 +28,30 @@
 
 #define RUN_PATH "/run/socksteer"
 
-/* What was said last of one folder or address, so that it is said once. */
-struct remark {
-	char about[FOLDER_SIZE];
-	char text[256];
-};
-
 struct keeper {
 	const struct daemon_options *options; /* borrowed */
 	struct inspector *inspector; /* owned */
 	struct tables tables; /* owned */
 	int lock; /* held for as long as the daemon lives */
+	struct auditor *auditor; /* owned; NULL until the first audit */
+	struct watch *watch; /* owned */
+	struct folders steered; /* owned; groups that were seen pinned */
+	bool changed; /* listeners joined or left since the last audit */
 	size_t nr_steered;
-	struct remark *remarks; /* owned */
-	size_t nr_remarks;
+	struct remarks remarks; /* owned */
 };
 
 void keeper_free(struct keeper *keeper)
 {
 	if (!keeper)
 		return;
+	auditor_free(keeper->auditor);
+	watch_free(keeper->watch);
 	inspector_free(keeper->inspector);
+	folders_done(&keeper->steered);
 	tables_done(&keeper->tables);
 	cleanup_fd(&keeper->lock);
-	free(keeper->remarks);
+	remarks_done(&keeper->remarks);
 	free(keeper);
 }
 
@@ -115,11 +120,15 @@ int keeper_new(const struct daemon_options *options, struct keeper **ret_keeper,
 		err = take_daemon_lock(&keeper->lock, failure);
 	if (!err)
 		err = inspector_new(&keeper->inspector, failure);
+	if (!err && watch_new(&keeper->watch))
+		err = failure_set(failure, EXIT_FAILED, ENOMEM, "out of memory");
 	if (!err)
 		err = open_tables(keeper, failure);
-	if (!err)
-		*ret_keeper = TAKE_PTR(keeper);
-	return err;
+	if (err)
+		return err;
+	watch_set_pins(keeper->watch);
+	*ret_keeper = TAKE_PTR(keeper);
+	return 0;
 }
 
 int keeper_get_events(const struct keeper *keeper)
@@ -140,34 +149,20 @@ bool keeper_cares(const struct keeper *keeper, const struct event *event)
 	return false;
 }
 
-static struct remark *find_remark(struct keeper *keeper, const char *about)
+/* A group that was pinned and is no more was detached by hand; what the hand wants is done. */
+static bool is_released(struct keeper *keeper, const char *folder, const struct group *group)
 {
-	struct remark *remarks;
-	size_t i;
+	char name[ADDRESS_TEXT_SIZE], text[256];
 
-	for (i = 0; i < keeper->nr_remarks; i++)
-		if (!strcmp(keeper->remarks[i].about, about))
-			return &keeper->remarks[i];
-	remarks = reallocarray(keeper->remarks, keeper->nr_remarks + 1, sizeof(*remarks));
-	if (!remarks)
-		return NULL;
-	keeper->remarks = remarks;
-	remarks[keeper->nr_remarks] = (struct remark){};
-	snprintf(remarks[keeper->nr_remarks].about, FOLDER_SIZE, "%s", about);
-	return &remarks[keeper->nr_remarks++];
-}
-
-/* Logs a standing fact about a group once; "" forgets it. */
-static void remark(struct keeper *keeper, const char *about, enum log_priority priority,
-		   const char *text)
-{
-	struct remark *last = find_remark(keeper, about);
-
-	if (!last || !strncmp(last->text, text, sizeof(last->text) - 1))
-		return;
-	snprintf(last->text, sizeof(last->text), "%s", text);
-	if (text[0])
-		log_line(priority, "%s", text);
+	if (!folders_has(&keeper->steered, folder))
+		return false;
+	group_name(group, name);
+	snprintf(text, sizeof(text),
+		 "%s: was detached by hand and is left alone; \"socksteer attach\", or SIGHUP to "
+		 "this daemon, steers it again",
+		 name);
+	remark(&keeper->remarks, folder, LOG_PRIORITY_NOTICE, text);
+	return true;
 }
 
 static void log_report(struct keeper *keeper, const struct pinned_group *pinned,
@@ -197,7 +192,7 @@ static void log_report(struct keeper *keeper, const struct pinned_group *pinned,
 		snprintf(text, sizeof(text),
 			 "%s: has a member that cannot be steered; left to the kernel's hash",
 			 name);
-	remark(keeper, pinned->folder, LOG_PRIORITY_WARNING, text);
+	remark(&keeper->remarks, pinned->folder, LOG_PRIORITY_WARNING, text);
 }
 
 static bool condition_is_steered(enum group_condition condition)
@@ -225,10 +220,11 @@ static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
 	if (err == -ESTALE)
 		return err;
 	if (err) {
-		remark(keeper, pinned->folder, LOG_PRIORITY_ERROR, failure.message);
+		remark(&keeper->remarks, pinned->folder, LOG_PRIORITY_ERROR, failure.message);
 		return 0;
 	}
 	log_report(keeper, pinned, &report);
+	keeper->changed |= report.sync.nr_added || report.sync.nr_removed;
 	keeper->nr_steered += condition_is_steered(report.condition);
 	return report.incomplete ? -ESTALE : 0;
 }
@@ -243,7 +239,7 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 
 	err = pinned_open(&pinned, &failure);
 	if (err) {
-		remark(keeper, "pins", LOG_PRIORITY_ERROR, failure.message);
+		remark(&keeper->remarks, "pins", LOG_PRIORITY_ERROR, failure.message);
 		return 0;
 	}
 	keeper->nr_steered = 0;
@@ -253,9 +249,11 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 		group_of_settings(&pinned.groups[i].settings, &place);
 		if (!pinned.groups[i].whole || !keeps(keeper, &place))
 			continue;
+		folders_add(&keeper->steered, pinned.groups[i].folder);
 		if (refresh_one(keeper, &pinned.groups[i], inventory))
 			stale = -ESTALE;
 	}
+	watch_set_groups(keeper->watch, &pinned);
 	return stale;
 }
 
@@ -277,17 +275,17 @@ static void attach_one(struct keeper *keeper, const struct group *group)
 	spec.text = name;
 	memcpy(spec.address, group->address, sizeof(spec.address));
 	if (group_attach(&spec, &options, &report, &failure)) {
-		remark(keeper, name, LOG_PRIORITY_WARNING, failure.message);
+		remark(&keeper->remarks, name, LOG_PRIORITY_WARNING, failure.message);
 		return;
 	}
-	remark(keeper, name, LOG_PRIORITY_INFO, "");
+	remark(&keeper->remarks, name, LOG_PRIORITY_INFO, "");
 	log_line(LOG_PRIORITY_NOTICE,
 		 "%s: steering %zu listeners of %zu workers; %lu connections were already open",
 		 name, report.nr_listeners, report.nr_workers, (unsigned long)report.nr_seeded);
 	keeper->nr_steered++;
 }
 
-static bool wants_attach(const struct keeper *keeper, const struct group *group)
+static bool wants_attach(struct keeper *keeper, const struct group *group)
 {
 	char folder[FOLDER_SIZE];
 	struct group_maps maps __attribute__((cleanup(group_maps_done))) = GROUP_MAPS_NONE;
@@ -296,7 +294,7 @@ static bool wants_attach(const struct keeper *keeper, const struct group *group)
 		return false;
 	group_folder(group, folder);
 	/* A whole folder is refresh_all()'s business, also when its program was replaced. */
-	return group_maps_open(folder, &maps) != 0;
+	return group_maps_open(folder, &maps) && !is_released(keeper, folder, group);
 }
 
 static void attach_missing(struct keeper *keeper, const struct inventory *inventory)
@@ -317,16 +315,33 @@ static int scan_and_refresh(struct keeper *keeper, struct inventory *inventory)
 	if (!err)
 		err = inventory_scan_with(keeper->inspector, inventory, &failure);
 	if (err) {
-		remark(keeper, "scan", LOG_PRIORITY_ERROR, failure.message);
+		remark(&keeper->remarks, "scan", LOG_PRIORITY_ERROR, failure.message);
 		return 0;
 	}
 	return refresh_all(keeper, inventory);
+}
+
+/* What was attached just now is watched too. */
+static void watch_attached(struct keeper *keeper)
+{
+	struct pinned pinned CLEANUP(pinned_done) = {};
+	struct failure failure = {};
+	size_t i;
+
+	if (pinned_open(&pinned, &failure))
+		return;
+	for (i = 0; i < pinned.nr_groups; i++)
+		if (pinned.groups[i].whole)
+			folders_add(&keeper->steered, pinned.groups[i].folder);
+	watch_set_groups(keeper->watch, &pinned);
 }
 
 void keeper_update(struct keeper *keeper)
 {
 	int tries, stale = -ESTALE;
 
+	if (keeper->tables.layout < 0)
+		return;
 	for (tries = 0; stale && tries < MAX_TRIES; tries++) {
 		struct inventory inventory CLEANUP(inventory_done) = {};
 
@@ -334,6 +349,81 @@ void keeper_update(struct keeper *keeper)
 		if (!stale || tries == MAX_TRIES - 1)
 			attach_missing(keeper, &inventory);
 	}
+	watch_attached(keeper);
+}
+
+enum watch_change keeper_look(struct keeper *keeper)
+{
+	return watch_look(keeper->watch);
+}
+
+void keeper_reopen(struct keeper *keeper)
+{
+	struct failure failure = {};
+	int lock CLEANUP(cleanup_fd) = -1;
+
+	auditor_free(keeper->auditor);
+	keeper->auditor = NULL;
+	tables_done(&keeper->tables);
+	if (pins_lock(&lock, &failure) || tables_open(&keeper->tables, &failure))
+		remark(&keeper->remarks, "pins", LOG_PRIORITY_NOTICE,
+		       failure.message[0] ? failure.message :
+					    "everything was detached by hand: idle until a group "
+					    "is attached, or SIGHUP");
+	else
+		remark(&keeper->remarks, "pins", LOG_PRIORITY_INFO, "");
+	watch_set_pins(keeper->watch);
+	watch_set_groups(keeper->watch, &(struct pinned){});
+}
+
+int keeper_reload(struct keeper *keeper, struct failure *failure)
+{
+	int err = 0;
+
+	folders_done(&keeper->steered);
+	if (keeper->tables.layout < 0)
+		err = open_tables(keeper, failure);
+	watch_set_pins(keeper->watch);
+	return err;
+}
+
+static void log_audit(const struct audit_report *report)
+{
+	if (report->nr_misplaced || report->nr_unrecorded)
+		log_line(
+			LOG_PRIORITY_INFO,
+			"audit: %lu connections charged to the worker that holds them, %lu of them to "
+			"nobody before",
+			(unsigned long)(report->nr_misplaced + report->nr_unrecorded),
+			(unsigned long)report->nr_unrecorded);
+	if (report->nr_adjusted)
+		log_line(LOG_PRIORITY_WARNING,
+			 "audit: counters were off by %lu connections; mended",
+			 (unsigned long)report->nr_adjusted);
+}
+
+void keeper_audit(struct keeper *keeper)
+{
+	struct audit_report report CLEANUP(audit_done) = {};
+	struct failure failure = {};
+	int err = 0;
+
+	keeper->changed = false;
+	if (keeper->tables.layout < 0 || !keeper->nr_steered)
+		return;
+	if (!keeper->auditor)
+		err = auditor_new(&keeper->tables, &keeper->auditor, &failure);
+	if (!err)
+		err = audit_run_with(keeper->inspector, keeper->auditor, NULL, true, &report,
+				     &failure);
+	remark(&keeper->remarks, "audit", LOG_PRIORITY_ERROR, err ? failure.message : "");
+	if (!err)
+		log_audit(&report);
+}
+
+bool keeper_wants_audit(const struct keeper *keeper)
+{
+	return keeper->changed;
 }
 
 size_t keeper_nr_steered(const struct keeper *keeper)

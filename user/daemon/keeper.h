@@ -6,6 +6,7 @@
 #define SOCKSTEER_DAEMON_KEEPER_H
 
 #include "daemon/daemon.h"
+#include "daemon/watch.h"
 
 struct keeper;
 
@@ -17,7 +18,7 @@ int keeper_new(const struct daemon_options *options, struct keeper **ret_keeper,
 	       struct failure *failure);
 void keeper_free(struct keeper *keeper);
 
-/* The ring buffer's descriptor. Borrowed. */
+/* The ring buffer's descriptor, -1 while nothing is pinned. Borrowed until keeper_reopen(). */
 int keeper_get_events(const struct keeper *keeper);
 
 /* True if the event can concern a group that is kept. */
@@ -25,6 +26,21 @@ bool keeper_cares(const struct keeper *keeper, const struct event *event);
 
 /* Scans, attaches what is not steered yet, and refreshes the rest. Logs what changed, and failures. */
 void keeper_update(struct keeper *keeper);
+
+/* What changed without an event: see daemon/watch.h. */
+enum watch_change keeper_look(struct keeper *keeper);
+
+/* After WATCH_PINS: lets go of tables that are not pinned any more, and opens those that are. */
+void keeper_reopen(struct keeper *keeper);
+
+/* Takes groups back that were detached by hand, and pins the tables again if they are gone. */
+int keeper_reload(struct keeper *keeper, struct failure *failure);
+
+/* True if listeners joined or left since the last audit: then connections may have moved. */
+bool keeper_wants_audit(const struct keeper *keeper);
+
+/* Compares the counters with the sockets, mends them, and logs what was mended. */
+void keeper_audit(struct keeper *keeper);
 
 size_t keeper_nr_steered(const struct keeper *keeper);
 

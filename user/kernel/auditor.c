@@ -94,7 +94,25 @@ int auditor_add_holder(struct auditor *auditor, const struct audit_holder *holde
 	return -errno;
 }
 
-static void forget(struct audit_bpf *audit)
+/* Removes every key; each is the first one once. */
+static int map_empty(int map, void *key)
+{
+	while (!bpf_map_get_next_key(map, NULL, key))
+		if (bpf_map_delete_elem(map, key))
+			return -errno;
+	return errno == ENOENT ? 0 : -errno;
+}
+
+int auditor_forget(struct auditor *auditor)
+{
+	struct audit_holder holder;
+	struct audit_place place;
+	int err = map_empty(bpf_map__fd(auditor->skeleton->maps.places), &place);
+
+	return err ? err : map_empty(bpf_map__fd(auditor->skeleton->maps.holders), &holder);
+}
+
+static void forget_counts(struct audit_bpf *audit)
 {
 	audit->bss->totals = (struct audit_totals){};
 	memset(audit->bss->listener_seen, 0, sizeof(audit->bss->listener_seen));
@@ -136,7 +154,7 @@ int auditor_run(struct auditor *auditor, bool repair, struct audit_counts *ret_c
 	struct audit_bpf *audit = auditor->skeleton;
 	int err;
 
-	forget(audit);
+	forget_counts(audit);
 	audit->bss->pass = next_pass(audit->bss->pass);
 	audit->bss->repair = repair;
 	err = run_iterator(audit->progs.audit);

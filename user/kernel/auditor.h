@@ -28,6 +28,9 @@ struct audit_counts {
 int auditor_new(const struct tables *tables, struct auditor **ret_auditor, struct failure *failure);
 void auditor_free(struct auditor *auditor);
 
+/* Forgets all groups and holders, for the next audit. */
+int auditor_forget(struct auditor *auditor);
+
 /* Which connections belong to a group: those with this address as their own. */
 int auditor_add_place(struct auditor *auditor, const struct audit_place *place, uint32_t group);
 

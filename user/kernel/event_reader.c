@@ -54,7 +54,5 @@ int event_reader_get_fd(const struct event_reader *reader)
 
 int event_reader_drain(struct event_reader *reader)
 {
-	int count = ring_buffer__consume(reader->ring);
-
-	return count < 0 ? count : 0;
+	return ring_buffer__consume(reader->ring);
 }

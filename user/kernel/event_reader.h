@@ -21,7 +21,13 @@ void event_reader_free(struct event_reader *reader);
 /* A descriptor that is readable when there are events. Borrowed. */
 int event_reader_get_fd(const struct event_reader *reader);
 
-/* Hands all waiting events to the handler. -errno. */
+/*
+ * As many waiting events as this leave the ring no room for sure: then some were lost, and what they
+ * were has to be found by a scan. An event takes 8 bytes more than its size.
+ */
+#define EVENTS_FULL ((int)(EVENTS_BYTES / (sizeof(struct event) + 8) * 3 / 4))
+
+/* Hands all waiting events to the handler. Their number, or -errno. */
 int event_reader_drain(struct event_reader *reader);
 
 #endif

@@ -28,6 +28,7 @@ void group_maps_done(struct group_maps *maps)
 	cleanup_fd(&maps->rotation);
 	cleanup_fd(&maps->snapshot);
 	cleanup_fd(&maps->program);
+	cleanup_fd(&maps->sample);
 	*maps = GROUP_MAPS_NONE;
 }
 
@@ -56,6 +57,7 @@ void group_maps_open_rest(const char *folder, struct group_maps *ret_maps)
 		.rotation = open_pin(folder, "rotation"),
 		.snapshot = open_pin(folder, "snapshot"),
 		.program = open_pin(folder, "steer"),
+		.sample = open_pin(folder, "sample"),
 	};
 	ret_maps->program_id = program_id(ret_maps->program);
 }
@@ -66,7 +68,7 @@ int group_maps_open(const char *folder, struct group_maps *ret_maps)
 
 	group_maps_open_rest(folder, &maps);
 	if (maps.listeners < 0 || maps.members < 0 || maps.counters < 0 || maps.settings < 0 ||
-	    maps.rotation < 0 || maps.snapshot < 0 || maps.program < 0)
+	    maps.rotation < 0 || maps.snapshot < 0 || maps.program < 0 || maps.sample < 0)
 		return -ENOENT;
 	*ret_maps = maps;
 	maps = GROUP_MAPS_NONE;
@@ -122,6 +124,8 @@ static int pin_all(struct steer_bpf *steer, const char *folder)
 		err = pin_map(folder, steer->maps.rotation);
 	if (!err)
 		err = pin_map(folder, steer->maps.snapshot);
+	if (!err)
+		err = pin_program(folder, steer->progs.sample);
 	return err ? err : pin_program(folder, steer->progs.steer);
 }
 
@@ -207,4 +211,14 @@ int group_maps_find_listeners(uint32_t id, int *ret_listeners)
 			return 0;
 	}
 	return -ENOENT;
+}
+
+int group_maps_sample(const struct group_maps *maps, uint32_t *ret_prog_id)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+
+	if (bpf_prog_test_run_opts(maps->sample, &options) < 0)
+		return -errno;
+	*ret_prog_id = options.retval;
+	return 0;
 }

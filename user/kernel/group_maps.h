@@ -8,6 +8,7 @@
 #include "base/failure.h"
 #include "kernel/features.h"
 #include "kernel/tables.h"
+#include "socksteer/types.h"
 #include <stdint.h>
 
 /* Descriptors, owned; -1 where there is none. */
@@ -19,13 +20,14 @@ struct group_maps {
 	int rotation;
 	int snapshot;
 	int program; /* steer */
+	int sample; /* the program that group_maps_sample() runs */
 	uint32_t program_id;
 };
 
 #define GROUP_MAPS_NONE                                                                            \
 	(struct group_maps)                                                                        \
 	{                                                                                          \
-		-1, -1, -1, -1, -1, -1, -1, 0                                                      \
+		-1, -1, -1, -1, -1, -1, -1, -1, 0                                                  \
 	}
 
 /*
@@ -49,6 +51,12 @@ int group_maps_find_listeners(uint32_t program_id, int *ret_listeners);
 
 /* Any loaded program by its id. The caller owns *ret_program. Needs CAP_SYS_ADMIN. */
 int program_open(uint32_t id, int *ret_program);
+
+/*
+ * The id of the program that the group has right now, in microseconds and without a scan;
+ * SAMPLE_CLASSIC for one without an id, 0 for none, also when no listener is left. -errno.
+ */
+int group_maps_sample(const struct group_maps *maps, uint32_t *ret_prog_id);
 
 void group_maps_done(struct group_maps *maps);
 

@@ -28,7 +28,8 @@ struct subject {
 };
 
 struct audit {
-	struct auditor *auditor; /* owned */
+	struct auditor *own; /* owned; NULL where the caller lends one */
+	struct auditor *auditor; /* borrowed */
 	struct tables tables; /* owned */
 	struct roster *roster; /* owned */
 	struct subject *subjects; /* owned */
@@ -39,7 +40,7 @@ struct audit {
 
 static void audit_free(struct audit *audit)
 {
-	auditor_free(audit->auditor);
+	auditor_free(audit->own);
 	tables_done(&audit->tables);
 	free(audit->roster);
 	free(audit->subjects);
@@ -341,8 +342,15 @@ static int open_audit(struct audit *audit)
 	if (err)
 		return err;
 	err = roster_read(&audit->tables, &audit->roster);
-	return err ? maps_failed(audit, err) :
-		     auditor_new(&audit->tables, &audit->auditor, audit->failure);
+	if (!err && audit->auditor)
+		err = auditor_forget(audit->auditor);
+	if (err)
+		return maps_failed(audit, err);
+	if (audit->auditor)
+		return 0;
+	err = auditor_new(&audit->tables, &audit->own, audit->failure);
+	audit->auditor = audit->own;
+	return err;
 }
 
 static int audit_groups(struct audit *audit, struct inspector *inspector,
@@ -369,10 +377,15 @@ static int audit_groups(struct audit *audit, struct inspector *inspector,
 	return err || !repair ? err : mend(audit);
 }
 
-int audit_run(struct inspector *inspector, const struct group_spec *spec, bool repair,
-	      struct audit_report *ret_report, struct failure *failure)
+int audit_run_with(struct inspector *inspector, struct auditor *auditor,
+		   const struct group_spec *spec, bool repair, struct audit_report *ret_report,
+		   struct failure *failure)
 {
-	struct audit audit CLEANUP(audit_free) = { .tables = TABLES_NONE, .failure = failure };
+	struct audit audit CLEANUP(audit_free) = {
+		.auditor = auditor,
+		.tables = TABLES_NONE,
+		.failure = failure,
+	};
 	int lock CLEANUP(cleanup_fd) = -1;
 	int err = pins_lock(&lock, failure);
 
@@ -383,4 +396,10 @@ int audit_run(struct inspector *inspector, const struct group_spec *spec, bool r
 	*ret_report = audit.report;
 	audit.report = (struct audit_report){};
 	return 0;
+}
+
+int audit_run(struct inspector *inspector, const struct group_spec *spec, bool repair,
+	      struct audit_report *ret_report, struct failure *failure)
+{
+	return audit_run_with(inspector, NULL, spec, repair, ret_report, failure);
 }

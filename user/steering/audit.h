@@ -70,6 +70,8 @@ void audit_narrow(const struct audit_pass *pass, struct audit_difference *differ
 /* True if the counters agree with the sockets, as far as is certain. */
 bool audit_is_clean(const struct audit_report *report);
 
+struct auditor;
+
 /*
  * Audits the groups that match spec, or all if it is NULL; with repair also mends them. Takes the lock
  * of the pins. EXIT_NOTHING for a spec that matches no steered group. The caller ends *ret_report with
@@ -77,6 +79,11 @@ bool audit_is_clean(const struct audit_report *report);
  */
 int audit_run(struct inspector *inspector, const struct group_spec *spec, bool repair,
 	      struct audit_report *ret_report, struct failure *failure);
+
+/* The same with an auditor that is loaded already; of the tables that are pinned now. */
+int audit_run_with(struct inspector *inspector, struct auditor *auditor,
+		   const struct group_spec *spec, bool repair, struct audit_report *ret_report,
+		   struct failure *failure);
 void audit_done(struct audit_report *report);
 
 #endif
