@@ -3,6 +3,7 @@
  * socksteer run: the daemon as a child process, kept honest by looks from outside.
  */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "kernel/remote.h"
 #include "steering/attach.h"
 #include "steering/scan.h"
@@ -317,6 +318,47 @@ static void fill_ring(void)
 	plain_group_done(&group);
 }
 
+static uint64_t nr_switches(pid_t pid)
+{
+	char path[64], line[128];
+	unsigned long count = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	cr_assert(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "voluntary_ctxt_switches: %lu", &count) == 1)
+			break;
+	fclose(file);
+	return count;
+}
+
+struct quiet {
+	pid_t pid;
+	uint64_t nr_switches;
+	uint64_t since_ns;
+};
+
+/* Longer than the daemon's second look after a change, shorter than the time between its timers. */
+static bool is_quiet(void *argument)
+{
+	struct quiet *quiet = argument;
+	uint64_t now = nr_switches(quiet->pid);
+
+	if (now != quiet->nr_switches)
+		quiet->since_ns = clock_now_ns();
+	quiet->nr_switches = now;
+	return clock_now_ns() - quiet->since_ns > 300000000;
+}
+
+static void await_quiet(const struct program *daemon)
+{
+	struct quiet quiet = { .pid = daemon->pid };
+
+	cr_assert(wait_until(is_quiet, &quiet, DEADLINE_MS), "the daemon is never quiet");
+}
+
 Test(run, events_that_were_lost_are_made_up_for_by_a_scan)
 {
 	struct said said CLEANUP(said_done) = {};
@@ -327,6 +369,7 @@ Test(run, events_that_were_lost_are_made_up_for_by_a_scan)
 	scene_start(&scene, "--workers", "2");
 	run_start(&daemon, &scene, NULL);
 	await_steered(&scene, 2);
+	await_quiet(&daemon);
 	kill(daemon.pid, SIGSTOP);
 	fill_ring();
 	servers_start(&joined, "--workers", "2", "--port", scene.port + 1);
