@@ -120,6 +120,7 @@ static void advance(struct open_loop *loop, struct exchange *exchange)
 		finish(loop, exchange);
 }
 
+/* Now, if there is nothing to wait for: the last request can fail at once. */
 static uint64_t next_wakeup_ns(const struct open_loop *loop)
 {
 	const struct exchange *oldest = TAILQ_FIRST(&loop->running);
@@ -131,7 +132,7 @@ static uint64_t next_wakeup_ns(const struct open_loop *loop)
 		wakeup_ns = oldest->begun_ns + loop->options->timeout_ns;
 	if (loop->options->has_progress && loop->next_progress_ns < wakeup_ns)
 		wakeup_ns = loop->next_progress_ns;
-	return wakeup_ns;
+	return wakeup_ns == UINT64_MAX ? 0 : wakeup_ns;
 }
 
 static int wait_for_events(struct open_loop *loop)

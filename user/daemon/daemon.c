@@ -19,6 +19,13 @@
 #define SETTLE_USEC 2000
 #define CHECK_USEC 100000
 
+/*
+ * A member that no scan finds, because its worker is just starting, is looked for again after this, and
+ * each time after twice as long; what is hidden for longer than the last is left to the next event.
+ */
+#define RETRY_USEC 4000
+#define RETRY_LAST_USEC 4000000
+
 /* How often a look is taken at what no event tells, see watch.h. */
 #define LOOK_USEC 500000
 
@@ -36,6 +43,7 @@ struct daemon {
 	sd_event_source *check;
 	sd_event_source *look;
 	sd_event_source *audit;
+	uint64_t retry_usec; /* the next retry's delay */
 };
 
 static void daemon_done(struct daemon *daemon)
@@ -72,8 +80,16 @@ static void on_event(const struct event *event, void *argument)
 {
 	struct daemon *daemon = argument;
 
-	if (keeper_cares(daemon->keeper, event) && !timer_is_running(daemon->settle))
-		timer_start(daemon->settle, SETTLE_USEC);
+	uint64_t planned, now;
+
+	if (!keeper_take_event(daemon->keeper, event))
+		return;
+	daemon->retry_usec = RETRY_USEC;
+	if (timer_is_running(daemon->settle) &&
+	    sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now) >= 0 &&
+	    sd_event_source_get_time(daemon->settle, &planned) >= 0 && planned <= now + SETTLE_USEC)
+		return;
+	timer_start(daemon->settle, SETTLE_USEC);
 }
 
 static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *argument)
@@ -125,10 +141,23 @@ static int audit_soon(struct daemon *daemon)
 	return timer_start(daemon->audit, AUDIT_SOON_USEC);
 }
 
+static int retry_later(struct daemon *daemon)
+{
+	if (daemon->retry_usec > RETRY_LAST_USEC)
+		return 0;
+	daemon->retry_usec *= 2;
+	return timer_start(daemon->settle, daemon->retry_usec / 2);
+}
+
 static int update(struct daemon *daemon)
 {
-	keeper_update(daemon->keeper);
+	bool settled = keeper_update(daemon->keeper);
+
 	notify_status(daemon);
+	if (settled)
+		daemon->retry_usec = RETRY_USEC;
+	else if (!timer_is_running(daemon->settle))
+		retry_later(daemon);
 	return keeper_wants_audit(daemon->keeper) ? audit_soon(daemon) : 0;
 }
 
@@ -280,7 +309,10 @@ static void start(struct daemon *daemon)
 
 int daemon_run(const struct daemon_options *options, struct failure *failure)
 {
-	struct daemon daemon CLEANUP(daemon_done) = { .options = options };
+	struct daemon daemon CLEANUP(daemon_done) = {
+		.options = options,
+		.retry_usec = RETRY_USEC,
+	};
 	int err;
 
 	err = block_signals();

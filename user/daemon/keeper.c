@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "daemon/keeper.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/folders.h"
 #include "daemon/remarks.h"
@@ -37,6 +38,7 @@ struct keeper {
 	struct watch *watch; /* owned */
 	struct folders steered; /* owned; groups that were seen pinned */
 	bool changed; /* listeners joined or left since the last audit */
+	uint64_t oldest_join_ns; /* CLOCK_MONOTONIC, of joins since the last update; 0 for none */
 	size_t nr_steered;
 	struct remarks remarks; /* owned */
 };
@@ -136,7 +138,7 @@ int keeper_get_events(const struct keeper *keeper)
 	return keeper->tables.events;
 }
 
-bool keeper_cares(const struct keeper *keeper, const struct event *event)
+static bool keeps_event(const struct keeper *keeper, const struct event *event)
 {
 	size_t i;
 
@@ -147,6 +149,15 @@ bool keeper_cares(const struct keeper *keeper, const struct event *event)
 			return true;
 	}
 	return false;
+}
+
+bool keeper_take_event(struct keeper *keeper, const struct event *event)
+{
+	if (!keeps_event(keeper, event))
+		return false;
+	if (event->kind == EVENT_LISTENER_JOINED && !keeper->oldest_join_ns)
+		keeper->oldest_join_ns = event->time_ns;
+	return true;
 }
 
 /* A group that was pinned and is no more was detached by hand; what the hand wants is done. */
@@ -165,6 +176,21 @@ static bool is_released(struct keeper *keeper, const char *folder, const struct 
 	return true;
 }
 
+/* With how long the first of them waited for its slot, where an event told when it began to listen. */
+static void log_members(const struct keeper *keeper, const char *name,
+			const struct sync_report *sync)
+{
+	char waited[64] = "";
+
+	if (!sync->nr_added && !sync->nr_removed)
+		return;
+	if (sync->nr_added && keeper->oldest_join_ns)
+		snprintf(waited, sizeof(waited), " (in a slot %.1f ms after listen)",
+			 (double)(clock_now_ns() - keeper->oldest_join_ns) / 1e6);
+	log_line(LOG_PRIORITY_INFO, "%s: %zu listener%s joined%s, %zu left", name, sync->nr_added,
+		 sync->nr_added == 1 ? "" : "s", waited, sync->nr_removed);
+}
+
 static void log_report(struct keeper *keeper, const struct pinned_group *pinned,
 		       const struct refresh_report *report)
 {
@@ -173,9 +199,7 @@ static void log_report(struct keeper *keeper, const struct pinned_group *pinned,
 
 	group_of_settings(&pinned->settings, &group);
 	group_name(&group, name);
-	if (report->sync.nr_added || report->sync.nr_removed)
-		log_line(LOG_PRIORITY_INFO, "%s: %zu listeners joined, %zu left", name,
-			 report->sync.nr_added, report->sync.nr_removed);
+	log_members(keeper, name, &report->sync);
 	if (report->condition == CONDITION_REBORN)
 		log_line(
 			LOG_PRIORITY_NOTICE,
@@ -336,12 +360,12 @@ static void watch_attached(struct keeper *keeper)
 	watch_set_groups(keeper->watch, &pinned);
 }
 
-void keeper_update(struct keeper *keeper)
+bool keeper_update(struct keeper *keeper)
 {
 	int tries, stale = -ESTALE;
 
 	if (keeper->tables.layout < 0)
-		return;
+		return true;
 	for (tries = 0; stale && tries < MAX_TRIES; tries++) {
 		struct inventory inventory CLEANUP(inventory_done) = {};
 
@@ -350,6 +374,9 @@ void keeper_update(struct keeper *keeper)
 			attach_missing(keeper, &inventory);
 	}
 	watch_attached(keeper);
+	if (!stale)
+		keeper->oldest_join_ns = 0;
+	return !stale;
 }
 
 enum watch_change keeper_look(struct keeper *keeper)

@@ -21,11 +21,15 @@ void keeper_free(struct keeper *keeper);
 /* The ring buffer's descriptor, -1 while nothing is pinned. Borrowed until keeper_reopen(). */
 int keeper_get_events(const struct keeper *keeper);
 
-/* True if the event can concern a group that is kept. */
-bool keeper_cares(const struct keeper *keeper, const struct event *event);
+/* True if the event can concern a group that is kept: then an update is due. */
+bool keeper_take_event(struct keeper *keeper, const struct event *event);
 
-/* Scans, attaches what is not steered yet, and refreshes the rest. Logs what changed, and failures. */
-void keeper_update(struct keeper *keeper);
+/*
+ * Scans, attaches what is not steered yet, and refreshes the rest. Logs what changed, and failures.
+ * False if a group has members that the scan did not find: normal while a worker starts, so the caller
+ * comes back soon.
+ */
+bool keeper_update(struct keeper *keeper);
 
 /* What changed without an event: see daemon/watch.h. */
 enum watch_change keeper_look(struct keeper *keeper);
