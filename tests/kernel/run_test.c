@@ -4,9 +4,14 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "kernel/group_maps.h"
+#include "kernel/pins.h"
 #include "kernel/remote.h"
+#include "kernel/tables.h"
+#include "kernel/values.h"
 #include "steering/attach.h"
 #include "steering/scan.h"
+#include "support/clients.h"
 #include "support/plain_group.h"
 #include "support/program.h"
 #include "support/sandbox.h"
@@ -18,7 +23,9 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -376,4 +383,85 @@ Test(run, events_that_were_lost_are_made_up_for_by_a_scan)
 	kill(daemon.pid, SIGCONT);
 	await_steered(&scene, 4);
 	run_stop(&daemon, &said);
+}
+
+/* Makes the pins look like those of a version to come, whose settings are larger. */
+static void age_pins(void)
+{
+	struct tables tables CLEANUP(tables_done) = TABLES_NONE;
+	struct layout layout = { .version = LAYOUT_VERSION + 1 };
+	struct failure failure = {};
+	char path[PIN_PATH_SIZE], **folders;
+	size_t nr_folders;
+	int settings;
+
+	cr_assert_eq(tables_open(&tables, &failure), 0, "%s", failure.message);
+	cr_assert_eq(value_write(tables.layout, 0, &layout), 0);
+	cr_assert_eq(pins_list(&folders, &nr_folders), 0);
+	cr_assert_eq(nr_folders, 1);
+	cr_assert_eq(pin_path(folders[0], "settings", path), 0);
+	pins_list_free(folders, nr_folders);
+	settings = bpf_map_create(BPF_MAP_TYPE_ARRAY, "settings", 4, 4096, 1, NULL);
+	cr_assert_geq(settings, 0);
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(bpf_obj_pin(settings, path), 0);
+	close(settings);
+}
+
+struct visits {
+	const struct endpoint *to;
+	atomic_bool stop;
+};
+
+static void *visit_on(void *argument)
+{
+	struct visits *visits = argument;
+
+	while (!atomic_load(&visits->stop))
+		clients_visit(visits->to, 20, 1, END_CLIENT_FIRST);
+	return NULL;
+}
+
+/* True if the listeners of the group hold 20 connections in all. */
+static bool holds_twenty(void *argument)
+{
+	const struct scene *scene = argument;
+	struct status status CLEANUP(status_done) = {};
+	struct failure failure = {};
+	char text[ENDPOINT_TEXT_BYTES];
+	struct group_spec spec;
+	uint64_t held = 0;
+	size_t i;
+
+	spec_of_endpoint(&scene->servers.endpoint, text, &spec);
+	if (status_read(&spec, &status, &failure))
+		return false;
+	for (i = 0; i < status.groups[0].nr_listeners; i++)
+		held += status.groups[0].listeners[i].held;
+	return held == 20;
+}
+
+Test(run, pins_of_another_layout_are_taken_over_while_connections_come)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct clients clients CLEANUP(clients_done) = {};
+	struct visits visits = {};
+	struct program daemon;
+	struct scene scene;
+	pthread_t thread;
+
+	scene_start(&scene, "--workers", "4");
+	scene_attach(&scene);
+	clients_hold(&clients, &scene.servers.endpoint, 20);
+	age_pins();
+	visits.to = &scene.servers.endpoint;
+	cr_assert_eq(pthread_create(&thread, NULL, visit_on, &visits), 0);
+	run_start(&daemon, &scene, NULL);
+	await_steered(&scene, 4);
+	atomic_store(&visits.stop, true);
+	pthread_join(thread, NULL);
+	cr_expect(wait_until(holds_twenty, &scene, DEADLINE_MS), "the counters are off");
+	run_stop(&daemon, &said);
+	cr_expect(strstr(said.error, "another version's layout") != NULL, "%s", said.error);
+	program_succeeds("audit");
 }

@@ -87,7 +87,10 @@ static int take_daemon_lock(int *ret_fd, struct failure *failure)
 	return 0;
 }
 
-/* Under the lock of the pins: opens the tables, or clears what is half done and makes them. */
+/*
+ * Under the lock of the pins: opens the tables. What is half done, or of another layout, is cleared away
+ * and made anew; the groups are attached again by the first update, which counts their connections.
+ */
 static int open_tables(struct keeper *keeper, struct failure *failure)
 {
 	struct inventory inventory CLEANUP(inventory_done) = {};
@@ -96,8 +99,14 @@ static int open_tables(struct keeper *keeper, struct failure *failure)
 
 	if (!err)
 		err = tables_open(&keeper->tables, failure);
-	if (err != -ENOENT)
+	if (err != -ENOENT && err != -EPROTO)
 		return err;
+	if (err == -EPROTO)
+		log_line(
+			LOG_PRIORITY_NOTICE,
+			"the pins are of another version's layout: replacing them; until the groups "
+			"are steered again the kernel's hash serves them");
+	*failure = (struct failure){};
 	err = inventory_scan_with(keeper->inspector, &inventory, failure);
 	if (!err)
 		err = clear_everything(&inventory, failure);

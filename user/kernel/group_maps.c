@@ -39,6 +39,21 @@ static int open_pin(const char *folder, const char *name)
 	return pin_path(folder, name, path) ? -1 : bpf_obj_get(path);
 }
 
+/*
+ * A map whose values are of this size, or -1. The kernel copies as much as the map's values have, so one of
+ * another layout must not be read at all.
+ */
+static int open_map(const char *folder, const char *name, size_t value_bytes)
+{
+	int fd CLEANUP(cleanup_fd) = open_pin(folder, name);
+	struct bpf_map_info info = {};
+	__u32 length = sizeof(info);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) || info.value_size != value_bytes)
+		return -1;
+	return TAKE_FD(fd);
+}
+
 static uint32_t program_id(int program)
 {
 	struct bpf_prog_info info = {};
@@ -50,12 +65,12 @@ static uint32_t program_id(int program)
 void group_maps_open_rest(const char *folder, struct group_maps *ret_maps)
 {
 	*ret_maps = (struct group_maps){
-		.listeners = open_pin(folder, "listeners"),
-		.members = open_pin(folder, "members"),
-		.counters = open_pin(folder, "counters"),
-		.settings = open_pin(folder, "settings"),
-		.rotation = open_pin(folder, "rotation"),
-		.snapshot = open_pin(folder, "snapshot"),
+		.listeners = open_map(folder, "listeners", sizeof(uint64_t)),
+		.members = open_map(folder, "members", sizeof(struct member)),
+		.counters = open_map(folder, "counters", sizeof(uint64_t)),
+		.settings = open_map(folder, "settings", sizeof(struct settings)),
+		.rotation = open_map(folder, "rotation", sizeof(struct rotation)),
+		.snapshot = open_map(folder, "snapshot", sizeof(struct snapshot)),
 		.program = open_pin(folder, "steer"),
 		.sample = open_pin(folder, "sample"),
 	};

@@ -60,18 +60,30 @@ static int open_all(struct tables *tables)
 	return err;
 }
 
+/* Every layout has its version alone in this map. */
+static uint32_t read_version(const struct tables *tables)
+{
+	struct bpf_map_info info = {};
+	__u32 length = sizeof(info);
+	struct layout layout = {};
+
+	if (bpf_obj_get_info_by_fd(tables->layout, &info, &length) ||
+	    info.value_size != sizeof(layout) || value_read(tables->layout, 0, &layout))
+		return 0;
+	return layout.version;
+}
+
 static int check_version(const struct tables *tables, struct failure *failure)
 {
-	struct layout layout = {};
-	int err = value_read(tables->layout, 0, &layout);
+	uint32_t version = read_version(tables);
 
-	if (!err && layout.version == LAYOUT_VERSION)
+	if (version == LAYOUT_VERSION)
 		return 0;
 	return failure_set(failure, EXIT_FAILED, EPROTO,
 			   "the pins below " PINS_PATH
 			   " have layout %u and this socksteer uses %u: "
 			   "run \"socksteer detach --all\" and attach again",
-			   layout.version, LAYOUT_VERSION);
+			   version, LAYOUT_VERSION);
 }
 
 int tables_open(struct tables *ret_tables, struct failure *failure)
