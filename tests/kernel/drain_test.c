@@ -202,6 +202,7 @@ Test(drain, what_was_queued_before_the_attach_is_waited_for)
 	cr_expect_eq(queued.code, EXIT_FAILED);
 	cr_expect(strstr(queued.error, "still holds 1 connection;"), "%s", queued.error);
 	fd = plain_group_accept(&group, index);
+	cr_assert_geq(fd, 0);
 	program_run(&accepted, "drain", steered.text, worker, "--netns", netns, "--wait=0");
 	expect_done(&accepted, "drain", "holds nothing any more\n");
 	plain_group_done(&group);
