@@ -83,16 +83,19 @@ static __always_inline bool choice_begin(struct choice *choice)
 	return choice->settings && choice->rotation;
 }
 
-/* The time, if the listener that joined last may still be in its slow start. */
+/*
+ * The time, if the listener that joined last may still be in its slow start. Remembered is when that
+ * ends, and not who joined: a change of the setting moves it.
+ */
 static __always_inline __u64 ramp_now(const struct settings *current, struct scratch *scratch)
 {
-	__u64 joined = current->last_joined_ns, now;
+	__u64 end = current->last_joined_ns + current->slow_start_ns, now;
 
-	if (joined == scratch->settled_ns)
+	if (end == scratch->settled_ns)
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (now >= joined && now - joined >= current->slow_start_ns)
-		scratch->settled_ns = joined;
+	if (now >= end)
+		scratch->settled_ns = end;
 	return now;
 }
 

@@ -164,7 +164,7 @@ struct scratch {
 	__u64 last; /* identity of the group's last listener */
 	__u32 nr_listeners;
 	__u32 complete; /* every listener was in a slot */
-	__u64 settled_ns; /* the last join whose slow start is over */
+	__u64 settled_ns; /* when the slow start of the last join ended, once that is past */
 	__u32 random; /* state of the random numbers */
 	__u32 reserved;
 };

@@ -9,6 +9,7 @@
 #include "support/waiting.h"
 #include "base/cleanup.h"
 #include "kernel/pins.h"
+#include "steering/drain.h"
 #include "steering/scan.h"
 
 #include <bpf/bpf.h>
@@ -214,6 +215,25 @@ static void descriptors_count(struct descriptors *ret_count)
 	}
 }
 
+/* Weight, draining, and a look at what is left. */
+static void operate(const struct group_spec *group)
+{
+	const struct worker_change change = { .set_flags = WORKER_DRAINING, .weight = 2 };
+	struct worker_report report;
+	struct failure failure = {};
+	struct worker_spec worker;
+	struct drain_state state;
+	struct drain *drain;
+
+	cr_assert_eq(worker_spec_parse("slot:0", &worker), 0);
+	cr_assert_eq(worker_change(group, &worker, &change, &report, &failure), 0, "%s",
+		     failure.message);
+	cr_assert_eq(drain_new(&report, &drain, &failure), 0, "%s", failure.message);
+	cr_assert_eq(drain_look(drain, &state, &failure), 0, "%s", failure.message);
+	cr_expect_eq(state.stage, DRAIN_EMPTY);
+	drain_free(&drain);
+}
+
 Test(cleanliness, no_descriptor_is_kept_by_any_of_the_commands)
 {
 	const struct attach_options options = { .policy = POLICY_LEAST_LOADED };
@@ -235,6 +255,7 @@ Test(cleanliness, no_descriptor_is_kept_by_any_of_the_commands)
 	cr_assert_eq(status_read(&spec, &status, &failure), 0, "%s", failure.message);
 	status_done(&status);
 	cr_assert_eq(group_set_policy(&spec, POLICY_P2C, name, &failure), 0);
+	operate(&spec);
 	cr_assert_eq(group_detach(&spec, name, &failure), 0, "%s", failure.message);
 	descriptors_count(&after);
 	cr_expect_eq(after.nr, before.nr, "a command keeps a descriptor");

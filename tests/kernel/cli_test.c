@@ -93,17 +93,28 @@ static void expect_fields(const json_t *object, const struct field *fields, size
 }
 
 static const struct field group_fields[] = {
-	{ "name", JSON_STRING },   { "address", JSON_STRING },	{ "family", JSON_STRING },
-	{ "netns", JSON_INTEGER }, { "steered", JSON_TRUE },	{ "policy", JSON_STRING },
-	{ "port", JSON_INTEGER },  { "listeners", JSON_ARRAY }, { "outcomes", JSON_OBJECT },
+	{ "name", JSON_STRING },     { "address", JSON_STRING },  { "family", JSON_STRING },
+	{ "netns", JSON_INTEGER },   { "steered", JSON_TRUE },	  { "policy", JSON_STRING },
+	{ "port", JSON_INTEGER },    { "listeners", JSON_ARRAY }, { "outcomes", JSON_OBJECT },
+	{ "settings", JSON_OBJECT },
 };
 
 static const struct field listener_fields[] = {
-	{ "slot", JSON_INTEGER },    { "cookie", JSON_INTEGER },    { "pid", JSON_INTEGER },
-	{ "comm", JSON_STRING },     { "state", JSON_STRING },	    { "weight", JSON_INTEGER },
-	{ "held", JSON_INTEGER },    { "half_open", JSON_INTEGER }, { "queued", JSON_INTEGER },
-	{ "backlog", JSON_INTEGER }, { "steered", JSON_INTEGER },   { "opened", JSON_INTEGER },
+	{ "slot", JSON_INTEGER },
+	{ "cookie", JSON_INTEGER },
+	{ "pid", JSON_INTEGER },
+	{ "comm", JSON_STRING },
+	{ "state", JSON_STRING },
+	{ "weight", JSON_INTEGER },
+	{ "held", JSON_INTEGER },
+	{ "half_open", JSON_INTEGER },
+	{ "queued", JSON_INTEGER },
+	{ "backlog", JSON_INTEGER },
+	{ "steered", JSON_INTEGER },
+	{ "opened", JSON_INTEGER },
 	{ "closed", JSON_INTEGER },
+	{ "draining", JSON_TRUE },
+	{ "slow_start_percent", JSON_INTEGER },
 };
 
 static const struct field outcome_fields[] = {

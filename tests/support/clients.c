@@ -127,7 +127,7 @@ static int client_ask_and_end(struct client *client, enum client_end end)
 	return err;
 }
 
-static int client_visit(const struct endpoint *to, enum client_end end)
+int client_visit(const struct endpoint *to, enum client_end end)
 {
 	struct client client = { .fd = -1 };
 	int err = client_open(to, &client);

@@ -47,6 +47,9 @@ void clients_connect(struct clients *clients, const struct endpoint *to, size_t 
 void clients_hold_at_once(struct clients *clients, const struct endpoint *to, size_t nr,
 			  size_t nr_threads);
 
+/* One short connection. 0 or -errno; asserts nothing, so that threads may call it. */
+int client_visit(const struct endpoint *to, enum client_end end);
+
 /* Opens and ends nr short connections from this many threads at once. */
 void clients_visit(const struct endpoint *to, size_t nr, size_t nr_threads, enum client_end end);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "support/scene.h"
+#include "base/cleanup.h"
 #include "support/program.h"
 #include "support/sandbox.h"
 
@@ -23,4 +24,13 @@ void scene_start_list(struct scene *scene, const char *const *arguments)
 void scene_attach(const struct scene *scene)
 {
 	program_succeeds("attach", scene->group, "--netns", scene->netns);
+}
+
+void scene_says(const struct scene *scene, const char *command, const char *word,
+		const char *more_or_null, const char *says)
+{
+	struct said said CLEANUP(said_done) = {};
+
+	program_run(&said, command, scene->group, "--netns", scene->netns, word, more_or_null);
+	expect_done(&said, command, says);
 }

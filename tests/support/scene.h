@@ -26,4 +26,8 @@ void scene_start_list(struct scene *scene, const char *const *arguments);
 /* Attaches with the program, and expects that it succeeds. */
 void scene_attach(const struct scene *scene);
 
+/* Runs "command GROUP word [word]", and expects that it succeeds and that these words are in its output. */
+void scene_says(const struct scene *scene, const char *command, const char *word,
+		const char *more_or_null, const char *says);
+
 #endif

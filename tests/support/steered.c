@@ -2,6 +2,7 @@
 #include "support/steered.h"
 #include "base/cleanup.h"
 #include "kernel/values.h"
+#include "steering/operate.h"
 #include "steering/place.h"
 #include "support/sandbox.h"
 #include "support/waiting.h"

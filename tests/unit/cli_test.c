@@ -83,6 +83,10 @@ Test(cli, help_lists_every_command)
 		"  detach   end it, and leave the group to the kernel's hash\n"
 		"  status   show the load and the share of each listener of the steered groups\n"
 		"  policy   switch the policy of a steered group\n"
+		"  set      show or change the settings of a steered group\n"
+		"  drain    give a worker no new connections, and let it finish those it holds\n"
+		"  resume   give a draining worker connections again\n"
+		"  weight   set the share of a worker relative to the others\n"
 		"  audit    compare the counters with the kernel's sockets\n"
 		"  run      keep groups steered while listeners come and go\n"
 		"  version  print the version\n"
@@ -155,6 +159,7 @@ struct option_case {
 static const struct option_case option_cases[] = {
 	{ OPTION_JSON, "--json" },     { OPTION_ALL, "--all" }, { OPTION_FORCE, "--force" },
 	{ OPTION_POLICY, "--policy" }, { OPTION_PID, "--pid" }, { OPTION_NETNS, "--netns" },
+	{ OPTION_WAIT, "--wait" },
 };
 
 static void expect_help(const struct command *command, const char *help)
@@ -243,6 +248,17 @@ struct bad_case {
 #define NETNS_IS "; it takes an inode number, or a path such as /run/netns/NAME or /proc/PID/ns/net"
 #define ATTACH_IS "; it takes --force, --policy, --pid, --netns, --help"
 
+#define DRAIN_USAGE                                                                                \
+	"; usage: socksteer drain GROUP WORKER [--wait [TIMEOUT]] [--pid PID] "                    \
+	"[--netns INODE|PATH]"
+#define WEIGHT_USAGE                                                                               \
+	"; usage: socksteer weight GROUP WORKER WEIGHT [--pid PID] [--netns INODE|PATH]"
+#define NO_WORKER                                                                                  \
+	" is not a worker; a worker is a slot, a pid or COMMAND:PID, such as 0, 4211 or "          \
+	"nginx:4211"
+#define NO_WEIGHT " is not a weight; a weight is a whole number from 1 to 1000"
+#define NO_DURATION " takes a duration of up to a day, such as 30s, not "
+
 static const struct bad_case bad_cases[] = {
 	{ "socksteer", "a command is missing; \"socksteer help\" lists them" },
 	{ "socksteer frob", "there is no command \"frob\"; \"socksteer help\" lists them" },
@@ -299,6 +315,30 @@ static const struct bad_case bad_cases[] = {
 	{ "socksteer policy 80 p2c hash", "policy: too many arguments" POLICY_USAGE },
 	{ "socksteer policy 80 p2", "there is no policy \"p2\"" POLICIES },
 	{ "socksteer policy p2c 80", "\"p2c\"" NO_GROUP },
+	{ "socksteer drain 80", "drain: too few arguments" DRAIN_USAGE },
+	{ "socksteer drain 80 1 30s", "drain: too many arguments" DRAIN_USAGE },
+	{ "socksteer drain 80 nginx", "\"nginx\"" NO_WORKER },
+	{ "socksteer drain 80 -- -1", "\"-1\"" NO_WORKER },
+	{ "socksteer drain 80 :5", "\":5\"" NO_WORKER },
+	{ "socksteer drain 80 \x1b:", "\"\\x1b:\"" NO_WORKER },
+	{ "socksteer drain 80 1 --wait=30", "--wait" NO_DURATION "\"30\"" },
+	{ "socksteer drain 80 1 --wait=", "--wait" NO_DURATION "\"\"" },
+	{ "socksteer drain 80 1 --wait=1441m", "--wait" NO_DURATION "\"1441m\"" },
+	{ "socksteer drain 80 --wait 30s", "drain: too few arguments" DRAIN_USAGE },
+	{ "socksteer resume 80 1 --wait",
+	  "resume: there is no option \"--wait\"; it takes --pid, --netns, --help" },
+	{ "socksteer resume 80 slot:x", "\"slot:x\"" NO_WORKER },
+	{ "socksteer weight 80 1", "weight: too few arguments" WEIGHT_USAGE },
+	{ "socksteer weight 80 1 0", "\"0\"" NO_WEIGHT },
+	{ "socksteer weight 80 1 1001", "\"1001\"" NO_WEIGHT },
+	{ "socksteer weight 80 1 1.5", "\"1.5\"" NO_WEIGHT },
+	{ "socksteer weight 80 x 5", "\"x\"" NO_WORKER },
+	{ "socksteer set 80 policy", "\"policy\" is not KEY=VALUE, such as slow-start=30s" },
+	{ "socksteer set 80 policy=p2c speed=9",
+	  "there is no setting \"speed\"; there are policy, slow-start, busy-penalty" },
+	{ "socksteer set 80 policy=p2c slow-start=30",
+	  "\"30\" is no value for slow-start (DURATION): a listener that joins reaches its full share "
+	  "after this: 0 to 10m" },
 };
 
 Test(cli, a_usage_error_is_one_sentence_and_exit_code_2)
@@ -381,6 +421,40 @@ Test(options, without_options_everything_has_its_default)
 	parse_well("status", "status", &options);
 	cr_expect(!options.has_group && !options.json);
 	cr_expect_eq(options.nr_arguments, 0);
+}
+
+struct wait_case {
+	const char *line;
+	bool wait;
+	uint64_t timeout_ns;
+};
+
+static const struct wait_case wait_cases[] = {
+	{ "drain :80 4211", false, UINT64_MAX },
+	{ "drain :80 4211 --wait", true, UINT64_MAX },
+	{ "drain :80 4211 --wait 30s", true, 30000000000 },
+	{ "drain :80 4211 --wait=30s", true, 30000000000 },
+	{ "drain --wait 30s :80 4211", true, 30000000000 },
+	{ "drain :80 --wait 100ms 4211", true, 100000000 },
+	{ "drain --wait :80 4211", true, UINT64_MAX },
+	{ "drain :80 --wait 4211", true, UINT64_MAX },
+	{ "drain --netns 5 --wait 2m --pid 7 -- :80 4211", true, 120000000000 },
+	{ "drain :80 4211 --wait=0", true, 0 },
+};
+
+Test(options, a_timeout_is_told_from_a_group_and_a_worker_by_its_unit)
+{
+	for (size_t i = 0; i < COUNT(wait_cases); i++) {
+		struct options options;
+
+		parse_well("drain", wait_cases[i].line, &options);
+		cr_expect_eq(options.wait, wait_cases[i].wait, "%s", wait_cases[i].line);
+		cr_expect_eq(options.timeout_ns, wait_cases[i].timeout_ns, "%s",
+			     wait_cases[i].line);
+		cr_expect_eq(options.group.port, 80, "%s", wait_cases[i].line);
+		cr_assert_eq(options.nr_arguments, 2, "%s", wait_cases[i].line);
+		cr_expect_str_eq(options.arguments[1], "4211", "%s", wait_cases[i].line);
+	}
 }
 
 Test(options, a_network_namespace_may_be_named_by_its_file)

@@ -282,6 +282,7 @@ Test(show_list, the_table_wraps_to_the_width_of_the_terminal)
 static struct status_listener status_nginx[] = {
 	{
 		.slot = 0,
+		.slow_start_percent = 100,
 		.cookie = 11,
 		.pid = 101,
 		.comm = "nginx",
@@ -294,6 +295,7 @@ static struct status_listener status_nginx[] = {
 	},
 	{
 		.slot = 3,
+		.slow_start_percent = 40,
 		.cookie = 12,
 		.pid = 102,
 		.comm = HOSTILE_COMM,
@@ -310,7 +312,12 @@ static struct status_listener status_nginx[] = {
 };
 
 static struct status_listener status_new[] = {
-	{ .cookie = 21, .pid = 7, .comm = "sixteen-letters!", .weight = 1, .backlog = 128 },
+	{ .cookie = 21,
+	  .pid = 7,
+	  .comm = "sixteen-letters!",
+	  .weight = 1,
+	  .slow_start_percent = 40,
+	  .backlog = 128 },
 };
 
 static struct status_group status_groups[] = {
@@ -322,6 +329,7 @@ static struct status_group status_groups[] = {
 		.netns = 4026531840,
 		.steered = true,
 		.policy = POLICY_LEAST_LOADED,
+		.settings = { .slow_start_ns = 30000000000, .busy_penalty = 128 },
 		.outcomes = { [OUTCOME_SELECTED] = 3, [OUTCOME_EMPTY_SLOT] = 1 },
 		.listeners = status_nginx,
 		.nr_listeners = COUNT(status_nginx),
@@ -333,6 +341,7 @@ static struct status_group status_groups[] = {
 		.port = 443,
 		.netns = 5,
 		.policy = POLICY_HASH,
+		.settings = { .policy = POLICY_HASH },
 		.listeners = status_new,
 		.nr_listeners = COUNT(status_new),
 	},
@@ -343,6 +352,7 @@ static struct status_group status_groups[] = {
 		.netns = 5,
 		.steered = true,
 		.policy = POLICY_P2C,
+		.settings = { .policy = POLICY_P2C },
 	},
 };
 
@@ -354,14 +364,14 @@ Test(show_status, the_table_of_each_group_stands_between_its_heading_and_its_out
 	EXPECT_OUTPUT(
 		status_print_table, &status,
 		"127.0.0.1:80 (netns 4026531840): policy least-loaded, 2 listeners, steered\n"
-		"SLOT PID COMMAND               STATE    HELD WORKER HALF-OPEN QUEUED STEERED SHARE\n"
-		"   0 101 nginx                 idle       10     14         0  0/511       1 33.3%\n"
-		"   3 102 \\x1b[31m\\x0a\"\\x5c\\xff draining   11     11         1  2/511       2 66.7%\n"
+		"SLOT PID COMMAND               STATE    WEIGHT HELD WORKER HALF-OPEN QUEUED STEERED SHARE\n"
+		"   0 101 nginx                 idle          1   10     14         0  0/511       1 33.3%\n"
+		"   3 102 \\x1b[31m\\x0a\"\\x5c\\xff draining      2   11     11         1  2/511       2 66.7%\n"
 		"outcomes: selected 3, empty_slot 1\n"
 		"\n"
 		"[::1]:443 (netns 5): policy hash, 1 listener, not steered: our program is no longer attached\n"
-		"SLOT PID COMMAND          STATE   HELD WORKER HALF-OPEN QUEUED STEERED SHARE\n"
-		"   0   7 sixteen-letters! unknown    0      0         0  0/128       0     -\n"
+		"SLOT PID COMMAND          STATE                   HELD WORKER HALF-OPEN QUEUED STEERED SHARE\n"
+		"   0   7 sixteen-letters! unknown, slow start 40%    0      0         0  0/128       0     -\n"
 		"outcomes: none yet\n"
 		"\n"
 		"0.0.0.0:81 (netns 5): policy p2c, 0 listeners, steered\n"
@@ -377,24 +387,30 @@ Test(show_status, the_table_of_nothing_says_so)
 static const char status_json[] =
 	"{'groups': ["
 	"{'name': '127.0.0.1:80', 'address': '127.0.0.1', 'port': 80, 'family': 'inet', 'netns': 4026531840,"
-	" 'steered': true, 'policy': 'least-loaded', 'missing': 0, 'listeners': ["
+	" 'steered': true, 'policy': 'least-loaded',"
+	" 'settings': {'policy': 'least-loaded', 'slow-start': '30s', 'busy-penalty': '0.50'},"
+	" 'missing': 0, 'listeners': ["
 	"  {'slot': 0, 'cookie': 11, 'pid': 101, 'comm': 'nginx', 'state': 'idle', 'draining': false,"
-	" 'weight': 1, 'held': 10, 'worker_held': 14, 'half_open': 0, 'queued': 0,"
+	" 'weight': 1, 'slow_start_percent': 100, 'held': 10, 'worker_held': 14, 'half_open': 0, 'queued': 0,"
 	" 'backlog': 511, 'opened': 30, 'closed': 20, 'steered': 1, 'migrated': 4},"
 	"  {'slot': 3, 'cookie': 12, 'pid': 102, 'comm': '\\\\x1b[31m\\\\x0a\\\"\\\\x5c\\\\xff', 'state': 'busy', 'draining': true,"
-	" 'weight': 2, 'held': 11, 'worker_held': 11, 'half_open': 1, 'queued': 2,"
+	" 'weight': 2, 'slow_start_percent': 40, 'held': 11, 'worker_held': 11, 'half_open': 1, 'queued': 2,"
 	" 'backlog': 511, 'opened': 12345678901, 'closed': 1, 'steered': 2, 'migrated': 0}],"
 	" 'outcomes': {'selected': 3, 'migrated': 0, 'hash': 0, 'no_listener': 0, 'incomplete': 0, 'empty_slot': 1,"
 	"  'other_group': 0, 'refused': 0, 'not_tcp': 0, 'no_settings': 0}},"
 	"{'name': '[::1]:443', 'address': '::1', 'port': 443, 'family': 'inet6', 'netns': 5,"
-	" 'steered': false, 'policy': 'hash', 'missing': 0, 'listeners': ["
+	" 'steered': false, 'policy': 'hash',"
+	" 'settings': {'policy': 'hash', 'slow-start': '0', 'busy-penalty': '0.00'},"
+	" 'missing': 0, 'listeners': ["
 	"  {'slot': 0, 'cookie': 21, 'pid': 7, 'comm': 'sixteen-letters!', 'state': 'unknown', 'draining': false,"
-	" 'weight': 1, 'held': 0, 'worker_held': 0, 'half_open': 0, 'queued': 0,"
+	" 'weight': 1, 'slow_start_percent': 40, 'held': 0, 'worker_held': 0, 'half_open': 0, 'queued': 0,"
 	" 'backlog': 128, 'opened': 0, 'closed': 0, 'steered': 0, 'migrated': 0}],"
 	" 'outcomes': {'selected': 0, 'migrated': 0, 'hash': 0, 'no_listener': 0, 'incomplete': 0, 'empty_slot': 0,"
 	"  'other_group': 0, 'refused': 0, 'not_tcp': 0, 'no_settings': 0}},"
 	"{'name': '0.0.0.0:81', 'address': '0.0.0.0', 'port': 81, 'family': 'inet', 'netns': 5,"
-	" 'steered': true, 'policy': 'p2c', 'missing': 0, 'listeners': ["
+	" 'steered': true, 'policy': 'p2c',"
+	" 'settings': {'policy': 'p2c', 'slow-start': '0', 'busy-penalty': '0.00'},"
+	" 'missing': 0, 'listeners': ["
 	"  ],"
 	" 'outcomes': {'selected': 0, 'migrated': 0, 'hash': 0, 'no_listener': 0, 'incomplete': 0, 'empty_slot': 0,"
 	"  'other_group': 0, 'refused': 0, 'not_tcp': 0, 'no_settings': 0}}]}";

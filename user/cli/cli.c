@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/run.h"
+#include "cli/set.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -72,6 +73,61 @@ const struct command commands[] = {
 		.takes_group = true,
 		.lists_policies = true,
 		.run = command_policy,
+	},
+	{
+		.name = "set",
+		.usage = "GROUP [KEY=VALUE]... [--pid PID] [--netns INODE|PATH] [--json]",
+		.summary = "show or change the settings of a steered group",
+		.help = set_help,
+		.option_help = set_option_help,
+		.more = set_more,
+		.options = OPTION_JSON | TELL_GROUPS_APART,
+		.min_arguments = 1,
+		.max_arguments = 1 + MAX_SET_PAIRS,
+		.takes_group = true,
+		.lists_policies = true,
+		.lists_settings = true,
+		.run = command_set,
+	},
+	{
+		.name = "drain",
+		.usage = "GROUP WORKER [--wait [TIMEOUT]] [--pid PID] [--netns INODE|PATH]",
+		.summary = "give a worker no new connections, and let it finish those it holds",
+		.help = drain_help,
+		.option_help = drain_option_help,
+		.more = drain_more,
+		.options = OPTION_WAIT | TELL_GROUPS_APART,
+		.min_arguments = 2,
+		.max_arguments = 2,
+		.takes_group = true,
+		.takes_worker = true,
+		.run = command_drain,
+	},
+	{
+		.name = "resume",
+		.usage = "GROUP WORKER [--pid PID] [--netns INODE|PATH]",
+		.summary = "give a draining worker connections again",
+		.help = resume_help,
+		.more = resume_more,
+		.options = TELL_GROUPS_APART,
+		.min_arguments = 2,
+		.max_arguments = 2,
+		.takes_group = true,
+		.takes_worker = true,
+		.run = command_resume,
+	},
+	{
+		.name = "weight",
+		.usage = "GROUP WORKER WEIGHT [--pid PID] [--netns INODE|PATH]",
+		.summary = "set the share of a worker relative to the others",
+		.help = weight_help,
+		.more = weight_more,
+		.options = TELL_GROUPS_APART,
+		.min_arguments = 3,
+		.max_arguments = 3,
+		.takes_group = true,
+		.takes_worker = true,
+		.run = command_weight,
 	},
 	{
 		.name = "audit",

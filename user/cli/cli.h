@@ -29,7 +29,9 @@ struct command {
 	size_t min_arguments; /* besides options */
 	size_t max_arguments;
 	bool takes_group; /* the first argument is a GROUP; it has --pid and --netns */
+	bool takes_worker; /* the second argument is a WORKER */
 	bool lists_policies; /* the help names all policies */
+	bool lists_settings; /* the help names all keys of set */
 	/* argv[0] is the command's name. 0 or -errno with *failure filled, if a reason is known. */
 	int (*run)(int argc, char **argv, struct failure *failure);
 };
@@ -48,6 +50,10 @@ int command_attach(int argc, char **argv, struct failure *failure);
 int command_detach(int argc, char **argv, struct failure *failure);
 int command_status(int argc, char **argv, struct failure *failure);
 int command_policy(int argc, char **argv, struct failure *failure);
+int command_set(int argc, char **argv, struct failure *failure);
+int command_drain(int argc, char **argv, struct failure *failure);
+int command_resume(int argc, char **argv, struct failure *failure);
+int command_weight(int argc, char **argv, struct failure *failure);
 int command_audit(int argc, char **argv, struct failure *failure);
 int command_run(int argc, char **argv, struct failure *failure);
 int command_version(int argc, char **argv, struct failure *failure);
@@ -58,6 +64,10 @@ extern const char attach_help[], attach_option_help[], attach_more[];
 extern const char detach_help[], detach_option_help[], detach_more[];
 extern const char status_help[], status_option_help[], status_more[];
 extern const char policy_help[], policy_more[];
+extern const char set_help[], set_option_help[], set_more[];
+extern const char drain_help[], drain_option_help[], drain_more[];
+extern const char resume_help[], resume_more[];
+extern const char weight_help[], weight_more[];
 extern const char audit_help[], audit_option_help[], audit_more[];
 extern const char run_help[], run_option_help[], run_more[];
 extern const char version_help[], version_more[];

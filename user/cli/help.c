@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "steering/names.h"
+#include "steering/setting.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,10 +24,23 @@ static void print_policies(FILE *out)
 			policy_text((enum policy)i));
 }
 
+static void print_settings(FILE *out)
+{
+	const struct setting *setting;
+
+	fputs("\nSettings:\n", out);
+	for (setting = settings_keys; setting->name; setting++)
+		fprintf(out, "  %s=%s\n      %s\n", setting->name, setting->value, setting->text);
+}
+
 static void print_options(const struct command *command, FILE *out)
 {
 	if (command->takes_group)
 		fputs("\nGROUP is ADDR:PORT, [V6]:PORT, :PORT or PORT.\n", out);
+	if (command->takes_worker)
+		fputs("WORKER is a slot number, a pid, or COMMAND:PID, as \"socksteer status\" shows\n"
+		      "them; slot:N and pid:N say which of the two a number is.\n",
+		      out);
 	fputs("\nOptions:\n", out);
 	if (command->option_help)
 		fputs(command->option_help, out);
@@ -44,6 +58,8 @@ void help_print_command(const struct command *command, FILE *out)
 	fprintf(out, "Usage: socksteer %s%s%s\n\n%s", command->name, command->usage[0] ? " " : "",
 		command->usage, command->help);
 	print_options(command, out);
+	if (command->lists_settings)
+		print_settings(out);
 	if (command->lists_policies)
 		print_policies(out);
 	fprintf(out, "\n%s", command->more);

@@ -32,6 +32,7 @@ static const struct option all_options[] = {
 	{ "netns", required_argument, NULL, OPTION_NETNS },
 	{ "detach-on-exit", no_argument, NULL, OPTION_DETACH_ON_EXIT },
 	{ "repair", no_argument, NULL, OPTION_REPAIR },
+	{ "wait", optional_argument, NULL, OPTION_WAIT },
 	{ "help", no_argument, NULL, OPTION_HELP },
 };
 
@@ -161,7 +162,30 @@ static int parse_netns(const char *text, struct group_spec *group, struct failur
 			   quoted, strerror(-err));
 }
 
-static int parse_option(int option, struct options *options, struct failure *failure)
+/*
+ * --wait may stand alone, so getopt leaves a timeout that is a word of its own to us. A duration is
+ * never taken for a GROUP or a WORKER, nor one of those for a duration: it has a unit.
+ */
+static int parse_wait(char **argv, struct options *options, struct failure *failure)
+{
+	const char *next = argv[optind];
+	char quoted[QUOTE_SIZE];
+
+	options->wait = true;
+	if (!optarg) {
+		if (next && next[strspn(next, "0123456789")] &&
+		    !text_to_duration(next, &options->timeout_ns))
+			optind++;
+		return 0;
+	}
+	if (!text_to_duration(optarg, &options->timeout_ns))
+		return 0;
+	return failure_set(failure, EXIT_USAGE, EINVAL,
+			   "--wait takes a duration of up to a day, such as 30s, not \"%s\"",
+			   quote(optarg, quoted));
+}
+
+static int parse_option(int option, char **argv, struct options *options, struct failure *failure)
 {
 	switch (option) {
 	case OPTION_HELP:
@@ -182,6 +206,8 @@ static int parse_option(int option, struct options *options, struct failure *fai
 	case OPTION_DETACH_ON_EXIT:
 		options->detach_on_exit = true;
 		return 0;
+	case OPTION_WAIT:
+		return parse_wait(argv, options, failure);
 	case OPTION_POLICY:
 		return options_parse_policy(optarg, &options->policy, failure);
 	case OPTION_PID:
@@ -248,7 +274,7 @@ int options_parse(const struct command *command, int argc, char **argv, struct o
 		  struct failure *failure)
 {
 	struct option known[NR_OPTIONS + 1];
-	struct options options = { .policy = POLICY_LEAST_LOADED };
+	struct options options = { .policy = POLICY_LEAST_LOADED, .timeout_ns = UINT64_MAX };
 	int option, err;
 
 	select_options(command, known);
@@ -264,7 +290,7 @@ int options_parse(const struct command *command, int argc, char **argv, struct o
 		if (!is_written_out(argv, option))
 			return failure_set(failure, EXIT_USAGE, EINVAL, "%s: write --%s out",
 					   command->name, option_name(option));
-		err = parse_option(option, &options, failure);
+		err = parse_option(option, argv, &options, failure);
 		if (err)
 			return err;
 	}

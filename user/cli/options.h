@@ -24,6 +24,7 @@ enum option_set {
 	OPTION_NETNS = 1 << 13,
 	OPTION_DETACH_ON_EXIT = 1 << 14,
 	OPTION_REPAIR = 1 << 15,
+	OPTION_WAIT = 1 << 16,
 };
 
 struct options {
@@ -33,6 +34,8 @@ struct options {
 	bool force;
 	bool detach_on_exit;
 	bool repair;
+	bool wait;
+	uint64_t timeout_ns; /* of --wait; UINT64_MAX without one */
 	enum policy policy; /* the default one unless --policy was given */
 	bool has_group;
 	struct group_spec group; /* with --pid and --netns */

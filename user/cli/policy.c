@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 #include "steering/names.h"
+#include "steering/operate.h"
 
 const char policy_help[] =
 	"Switches how the listeners of a steered group are chosen. It acts from the next\n"

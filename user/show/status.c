@@ -2,6 +2,7 @@
 #include "show/status.h"
 
 #include "show/json.h"
+#include "show/settings.h"
 #include "show/table.h"
 #include "steering/names.h"
 
@@ -15,6 +16,7 @@ enum {
 	COLUMN_PID,
 	COLUMN_COMMAND,
 	COLUMN_STATE,
+	COLUMN_WEIGHT, /* only where a worker has another weight than 1 */
 	COLUMN_HELD,
 	COLUMN_WORKER,
 	COLUMN_HALF_OPEN,
@@ -28,6 +30,7 @@ static const struct table_column columns[] = {
 	[COLUMN_PID] = { "PID", 0, SCOLS_FL_RIGHT },
 	[COLUMN_COMMAND] = { "COMMAND", 0, SCOLS_FL_TRUNC },
 	[COLUMN_STATE] = { "STATE", 0, 0 },
+	[COLUMN_WEIGHT] = { "WEIGHT", 0, SCOLS_FL_RIGHT },
 	[COLUMN_HELD] = { "HELD", 0, SCOLS_FL_RIGHT },
 	[COLUMN_WORKER] = { "WORKER", 0, SCOLS_FL_RIGHT },
 	[COLUMN_HALF_OPEN] = { "HALF-OPEN", 0, SCOLS_FL_RIGHT },
@@ -59,18 +62,40 @@ static const char *state_name(const struct status_listener *listener)
 	return listener->gone ? "gone" : worker_state_name(listener->state);
 }
 
+static bool has_weights(const struct status_group *group)
+{
+	size_t i;
+
+	for (i = 0; i < group->nr_listeners; i++)
+		if (group->listeners[i].weight != DEFAULT_WEIGHT)
+			return true;
+	return false;
+}
+
+/* What the listener does, and what keeps it from its share. */
+static int set_state(struct libscols_line *line, const struct status_listener *listener)
+{
+	const char *state = state_name(listener);
+
+	if (listener->draining && !listener->gone)
+		return table_set(line, COLUMN_STATE, "draining");
+	if (listener->slow_start_percent < 100 && !listener->gone)
+		return table_set(line, COLUMN_STATE, "%s, slow start %u%%", state,
+				 listener->slow_start_percent);
+	return table_set(line, COLUMN_STATE, "%s", state);
+}
+
 static int status_add_listener(const struct status_listener *listener, uint64_t nr_total,
 			       struct libscols_table *table)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
-	const char *state = state_name(listener);
 	char comm[NAME_TEXT_SIZE];
 
 	text_escape(listener->comm, sizeof(listener->comm), comm, sizeof(comm));
 	if (!line || table_set(line, COLUMN_SLOT, "%u", listener->slot) ||
 	    table_set(line, COLUMN_PID, "%u", listener->pid) ||
-	    table_set(line, COLUMN_COMMAND, "%s", comm) ||
-	    table_set(line, COLUMN_STATE, "%s", listener->draining ? "draining" : state) ||
+	    table_set(line, COLUMN_COMMAND, "%s", comm) || set_state(line, listener) ||
+	    table_set(line, COLUMN_WEIGHT, "%u", listener->weight) ||
 	    table_set(line, COLUMN_HELD, "%" PRIu64, listener->held) ||
 	    table_set(line, COLUMN_WORKER, "%" PRIu64, listener->worker_held) ||
 	    table_set(line, COLUMN_HALF_OPEN, "%u", listener->half_open) ||
@@ -119,6 +144,9 @@ static int status_print_group(const struct status_group *group, FILE *out)
 	int err;
 
 	err = table_new(columns, sizeof(columns) / sizeof(columns[0]), &table);
+	if (!err && !has_weights(group))
+		scols_column_set_flags(scols_table_get_column(table, COLUMN_WEIGHT),
+				       SCOLS_FL_RIGHT | SCOLS_FL_HIDDEN);
 	for (i = 0; !err && i < group->nr_listeners; i++)
 		err = status_add_listener(&group->listeners[i], nr_total, table);
 	if (err)
@@ -157,6 +185,7 @@ static json_t *json_of_listener(const struct status_listener *listener)
 	object = json_with_text(object, "state", state_name(listener));
 	object = json_with(object, "draining", json_boolean(listener->draining));
 	object = json_with_number(object, "weight", listener->weight);
+	object = json_with_number(object, "slow_start_percent", listener->slow_start_percent);
 	object = json_with_number(object, "held", listener->held);
 	object = json_with_number(object, "worker_held", listener->worker_held);
 	object = json_with_number(object, "half_open", listener->half_open);
@@ -199,6 +228,7 @@ static json_t *json_of_group(const struct status_group *group)
 	object = json_with_number(object, "netns", group->netns);
 	object = json_with(object, "steered", json_boolean(group->steered));
 	object = json_with_text(object, "policy", policy_name(group->policy));
+	object = json_with(object, "settings", json_of_settings(&group->settings));
 	object = json_with_number(object, "missing", group->nr_missing);
 	object = json_with(object, "listeners", json_of_listeners(group));
 	return json_with(object, "outcomes", json_of_outcomes(group));

@@ -40,8 +40,4 @@ int group_detach(const struct group_spec *spec, char ret_name[ADDRESS_TEXT_SIZE]
 /* The same for all groups and everything else of ours that is pinned. Nothing pinned is no error. */
 int group_detach_all(size_t *ret_nr_groups, struct failure *failure);
 
-/* Switches the policy of a steered group; it acts from the next connection on. */
-int group_set_policy(const struct group_spec *spec, enum policy policy,
-		     char ret_name[ADDRESS_TEXT_SIZE], struct failure *failure);
-
 #endif

@@ -81,3 +81,11 @@ void group_of_settings(const struct settings *settings, struct group *ret_group)
 	};
 	memcpy(ret_group->address, settings->address, sizeof(ret_group->address));
 }
+
+void settings_name(const struct settings *settings, char ret_name[ADDRESS_TEXT_SIZE])
+{
+	struct group group;
+
+	group_of_settings(settings, &group);
+	group_name(&group, ret_name);
+}

@@ -26,4 +26,7 @@ void settings_init(const struct group *group, enum policy policy, struct setting
 /* The group that settings are for, without listeners: enough to match a spec and to be named. */
 void group_of_settings(const struct settings *settings, struct group *ret_group);
 
+/* The name of that group. */
+void settings_name(const struct settings *settings, char ret_name[ADDRESS_TEXT_SIZE]);
+
 #endif

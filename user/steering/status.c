@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "steering/status.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "kernel/features.h"
 #include "kernel/iterate.h"
 #include "kernel/pins.h"
@@ -23,6 +24,16 @@ struct source {
 static uint64_t load_held(const struct load *load)
 {
 	return load->opened > load->closed ? load->opened - load->closed : 0;
+}
+
+uint32_t slow_start_percent(const struct settings *settings, uint64_t joined_ns, uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns > joined_ns ? now_ns - joined_ns : 0;
+
+	/* As in bpf/choose.h: who was there at the attach needs none. */
+	if (joined_ns <= settings->attached_ns || age_ns >= settings->slow_start_ns)
+		return 100;
+	return (uint32_t)(age_ns * 100 / settings->slow_start_ns);
 }
 
 static void fill_live(const struct group *live, struct status_listener *listener)
@@ -59,6 +70,9 @@ static int fill_counters(const struct source *source, const struct member *membe
 		err = load_read(source->tables->listener_load, member->listener, &listener->load);
 	if (err)
 		return err;
+	listener->worker = member->worker;
+	listener->slow_start_percent =
+		slow_start_percent(&source->pinned->settings, member->joined_ns, clock_now_ns());
 	listener->pid = worker.pid;
 	listener->weight = worker.weight;
 	listener->draining = worker.flags & WORKER_DRAINING;
@@ -98,12 +112,11 @@ static int fill_listeners(const struct source *source, struct status_group *grou
 static int fill_group(const struct source *source, struct status_group *group)
 {
 	const struct settings *settings = &source->pinned->settings;
-	struct group place;
 	uint32_t outcome;
 	int err = 0;
 
-	group_of_settings(settings, &place);
-	group_name(&place, group->name);
+	settings_name(settings, group->name);
+	group->settings = *settings;
 	memcpy(group->address, settings->address, sizeof(group->address));
 	group->family = settings->family;
 	group->port = settings->port;
@@ -115,6 +128,26 @@ static int fill_group(const struct source *source, struct status_group *group)
 		err = counter_read(source->pinned->maps.counters, outcome,
 				   &group->outcomes[outcome]);
 	return err ? err : fill_listeners(source, group);
+}
+
+int status_group_read(const struct tables *tables, const struct pinned_group *pinned,
+		      const struct inventory *inventory, struct status_group *ret_group)
+{
+	struct source source = { tables, pinned, pinned_live(pinned, inventory) };
+	struct status_group group = {};
+	int err = fill_group(&source, &group);
+
+	if (err)
+		status_group_done(&group);
+	else
+		*ret_group = group;
+	return err;
+}
+
+void status_group_done(struct status_group *group)
+{
+	free(group->listeners);
+	*group = (struct status_group){};
 }
 
 static int compare_groups(const void *left, const void *right)
@@ -140,11 +173,12 @@ static int fill_status(const struct pinned *pinned, const struct pinned_group *o
 		return -ENOMEM;
 	for (i = 0; i < pinned->nr_groups && !err; i++) {
 		const struct pinned_group *group = &pinned->groups[i];
-		struct source source = { tables, group, pinned_live(group, inventory) };
 
 		if (!group->whole || (only && only != group))
 			continue;
-		err = fill_group(&source, &status->groups[status->nr_groups++]);
+		err = status_group_read(tables, group, inventory,
+					&status->groups[status->nr_groups]);
+		status->nr_groups += !err;
 	}
 	if (!err)
 		qsort(status->groups, status->nr_groups, sizeof(*status->groups), compare_groups);
@@ -214,7 +248,7 @@ void status_done(struct status *status)
 	size_t i;
 
 	for (i = 0; i < status->nr_groups; i++)
-		free(status->groups[i].listeners);
+		status_group_done(&status->groups[i]);
 	free(status->groups);
 	*status = (struct status){};
 }

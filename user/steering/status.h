@@ -16,12 +16,14 @@
 struct status_listener {
 	uint32_t slot;
 	uint64_t cookie;
+	uint32_t worker; /* its row of the table of workers */
 	uint32_t pid; /* of the worker */
 	char comm[COMM_SIZE]; /* not escaped */
 	uint32_t state; /* enum worker_state */
 	bool draining;
 	bool gone; /* it closed; its slot is empty, and the next attach frees it */
 	uint32_t weight;
+	uint32_t slow_start_percent; /* how much of its share it has reached since it joined */
 	uint64_t held; /* this listener's own connections */
 	uint64_t worker_held; /* the worker's, over all its listeners: what the decision compares */
 	uint32_t half_open;
@@ -38,6 +40,7 @@ struct status_group {
 	uint32_t netns;
 	bool steered; /* our program is attached to the group right now */
 	uint32_t nr_missing; /* listeners without a slot: until attach is run again, hash serves all */
+	struct settings settings;
 	enum policy policy;
 	uint64_t attached_ns; /* CLOCK_MONOTONIC */
 	uint64_t outcomes[NR_OUTCOMES];
@@ -46,6 +49,8 @@ struct status_group {
 };
 
 struct inspector;
+struct pinned_group;
+struct tables;
 
 struct status {
 	struct status_group *groups; /* owned, sorted like an inventory */
@@ -62,5 +67,13 @@ int status_read(const struct group_spec *spec, struct status *ret_status, struct
 int status_read_with(struct inspector *inspector, const struct group_spec *spec,
 		     struct status *ret_status, struct failure *failure);
 void status_done(struct status *status);
+
+/* One whole group, by who has all of it open. 0 or -errno. Ended with status_group_done(). */
+int status_group_read(const struct tables *tables, const struct pinned_group *pinned,
+		      const struct inventory *inventory, struct status_group *ret_group);
+void status_group_done(struct status_group *group);
+
+/* How much of its slow start a listener has behind it: 100 without one, or after it. */
+uint32_t slow_start_percent(const struct settings *settings, uint64_t joined_ns, uint64_t now_ns);
 
 #endif
