@@ -10,6 +10,7 @@
 #include "base/failure.h"
 #include "cli/cli.h"
 #include "steering/inventory.h"
+#include "steering/pattern.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,9 @@ enum option_set {
 	OPTION_NETNS = 1 << 13,
 	OPTION_DETACH_ON_EXIT = 1 << 14,
 	OPTION_REPAIR = 1 << 15,
+	OPTION_CONFIG = 1 << 16,
+	OPTION_CHECK = 1 << 17,
+	OPTION_MATCH = 1 << 18,
 };
 
 struct options {
@@ -33,7 +37,11 @@ struct options {
 	bool force;
 	bool detach_on_exit;
 	bool repair;
+	bool check;
+	const char *config_path; /* NULL without --config; borrowed from argv */
+	struct patterns patterns; /* of --match */
 	enum policy policy; /* the default one unless --policy was given */
+	bool has_policy;
 	bool has_group;
 	struct group_spec group; /* with --pid and --netns */
 	char **arguments; /* besides options, the group included; borrowed from argv */
