@@ -4,7 +4,6 @@
  * run puts everything right. Also workers that die during an attach, and a second run beside it.
  */
 #include "base/cleanup.h"
-#include "steering/place.h"
 #include "support/clients.h"
 #include "support/sandbox.h"
 #include "support/scene.h"
@@ -54,24 +53,6 @@ static void expect_serving(const struct scene *scene)
 	clients_visit(&scene->servers.endpoint, NR_VISITS, 1, END_WORKER_FIRST);
 }
 
-/* Looks at the pinned maps of a group that another process has attached. */
-static void open_steered(const struct scene *scene, struct steered *ret_steered)
-{
-	char folder[FOLDER_SIZE];
-	struct failure failure = {};
-	struct group group = {};
-
-	*ret_steered = (struct steered){ .tables = TABLES_NONE, .maps = GROUP_MAPS_NONE };
-	spec_of_endpoint(&scene->servers.endpoint, ret_steered->text, &ret_steered->spec);
-	group.family = ret_steered->spec.family;
-	group.port = ret_steered->spec.port;
-	group.netns = ret_steered->spec.netns;
-	memcpy(group.address, ret_steered->spec.address, sizeof(group.address));
-	group_folder(&group, folder);
-	cr_assert_eq(tables_open(&ret_steered->tables, &failure), 0, "%s", failure.message);
-	cr_assert_eq(group_maps_open(folder, &ret_steered->maps), 0, "%s", folder);
-}
-
 /*
  * Expects that every worker is a member, or every one but this one, that there are no other
  * members, and that connections are steered.
@@ -82,7 +63,7 @@ static void expect_steered(const struct scene *scene, size_t without, const char
 	struct steered steered;
 	struct counts before;
 
-	open_steered(scene, &steered);
+	steered_open(&steered, &scene->servers.endpoint);
 	for (worker = 0; worker < nr_workers; worker++)
 		if (worker != without)
 			slot_of_pid(&steered, scene->servers.pids[worker]);
@@ -90,8 +71,7 @@ static void expect_steered(const struct scene *scene, size_t without, const char
 	steered_count(&steered, &before);
 	expect_serving(scene);
 	expect_outcomes(&steered, &before, (struct outcomes){ .selected = NR_VISITS });
-	group_maps_done(&steered.maps);
-	tables_done(&steered.tables);
+	steered_done(&steered);
 }
 
 /*

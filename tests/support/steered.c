@@ -59,6 +59,19 @@ void steer(struct steered *ret_steered, const struct endpoint *endpoint, enum po
 	open_maps(ret_steered);
 }
 
+void steered_open(struct steered *ret_steered, const struct endpoint *endpoint)
+{
+	*ret_steered = (struct steered){ .tables = TABLES_NONE, .maps = GROUP_MAPS_NONE };
+	spec_of_endpoint(endpoint, ret_steered->text, &ret_steered->spec);
+	open_maps(ret_steered);
+}
+
+void steered_done(struct steered *steered)
+{
+	group_maps_done(&steered->maps);
+	tables_done(&steered->tables);
+}
+
 void steer_again(struct steered *steered)
 {
 	attach(steered, POLICY_LEAST_LOADED);
@@ -80,8 +93,7 @@ void steered_detach(struct steered *steered)
 	char name[ADDRESS_TEXT_SIZE];
 	int err;
 
-	group_maps_done(&steered->maps);
-	tables_done(&steered->tables);
+	steered_done(steered);
 	err = group_detach(&steered->spec, name, &failure);
 	cr_assert_eq(err, 0, "detach %s: %s", steered->text, failure.message);
 }

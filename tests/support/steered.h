@@ -46,6 +46,10 @@ struct counts {
 /* Attaches to the group that listens here. */
 void steer(struct steered *ret_steered, const struct endpoint *endpoint, enum policy policy);
 
+/* Looks at a group that another process has attached. steered_done() ends the look. */
+void steered_open(struct steered *ret_steered, const struct endpoint *endpoint);
+void steered_done(struct steered *steered);
+
 /* Attaches once more, which takes in listeners that came meanwhile. */
 void steer_again(struct steered *steered);
 

@@ -157,9 +157,17 @@ struct option_case {
 };
 
 static const struct option_case option_cases[] = {
-	{ OPTION_JSON, "--json" },     { OPTION_ALL, "--all" }, { OPTION_FORCE, "--force" },
-	{ OPTION_POLICY, "--policy" }, { OPTION_PID, "--pid" }, { OPTION_NETNS, "--netns" },
+	{ OPTION_JSON, "--json" },
+	{ OPTION_ALL, "--all" },
+	{ OPTION_FORCE, "--force" },
+	{ OPTION_POLICY, "--policy" },
+	{ OPTION_PID, "--pid" },
+	{ OPTION_NETNS, "--netns" },
+	{ OPTION_CONFIG, "--config" },
+	{ OPTION_CHECK, "--check" },
 	{ OPTION_WAIT, "--wait" },
+	{ OPTION_MATCH, "--match" },
+	{ OPTION_DETACH_ON_EXIT, "--detach-on-exit" },
 };
 
 static void expect_help(const struct command *command, const char *help)
@@ -242,6 +250,9 @@ struct bad_case {
 #define DETACH_USAGE "; usage: socksteer detach GROUP [--pid PID] [--netns INODE|PATH] | --all"
 #define POLICY_USAGE "; usage: socksteer policy GROUP NAME [--pid PID] [--netns INODE|PATH]"
 #define STATUS_USAGE "; usage: socksteer status [GROUP] [--pid PID] [--netns INODE|PATH] [--json]"
+#define RUN_USAGE                                                                                  \
+	"; usage: socksteer run [GROUP...] [--config FILE] [--check] [--all [--match "             \
+	"KEY=GLOB]...] [--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit]"
 #define NO_GROUP                                                                                   \
 	" is not a group; a group is ADDR:PORT, [V6]:PORT, :PORT or PORT, such as 127.0.0.1:8080"
 #define POLICIES "; there is least-loaded, least-conn, p2c, round-robin, hash"
@@ -339,6 +350,13 @@ static const struct bad_case bad_cases[] = {
 	{ "socksteer set 80 policy=p2c slow-start=30",
 	  "\"30\" is no value for slow-start (DURATION): a listener that joins reaches its full share "
 	  "after this: 0 to 10m" },
+	{ "socksteer run", "run: GROUP, --all or --config is missing" RUN_USAGE },
+	{ "socksteer run --check", "run: GROUP, --all or --config is missing" RUN_USAGE },
+	{ "socksteer run 80 --match user=0", "run: --match needs --all" RUN_USAGE },
+	{ "socksteer run --all --netns 5", "run: --pid and --netns need a GROUP" RUN_USAGE },
+	{ "socksteer run --all --match nginx",
+	  "\"nginx\" is no pattern; a pattern is address=GLOB, command=GLOB or user=NAME|UID, such "
+	  "as 'address=*:80'" },
 };
 
 Test(cli, a_usage_error_is_one_sentence_and_exit_code_2)

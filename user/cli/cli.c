@@ -143,13 +143,14 @@ const struct command commands[] = {
 	},
 	{
 		.name = "run",
-		.usage = "GROUP... [--policy NAME] [--netns INODE|PATH] [--detach-on-exit]",
+		.usage = "[GROUP...] [--config FILE] [--check] [--all [--match KEY=GLOB]...] "
+			 "[--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit]",
 		.summary = "keep groups steered while listeners come and go",
 		.help = run_help,
 		.option_help = run_option_help,
 		.more = run_more,
-		.options = OPTION_POLICY | OPTION_PID | OPTION_NETNS | OPTION_DETACH_ON_EXIT,
-		.min_arguments = 1,
+		.options = OPTION_CONFIG | OPTION_CHECK | OPTION_ALL | OPTION_MATCH |
+			   OPTION_POLICY | OPTION_DETACH_ON_EXIT | TELL_GROUPS_APART,
 		.max_arguments = MAX_RUN_GROUPS,
 		.takes_group = true,
 		.lists_policies = true,

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "cli/options.h"
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "steering/names.h"
+#include "steering/netns.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <linux/magic.h>
-#include <linux/nsfs.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 
 /* Enough of what the user wrote to know it again; the rest of a long text is cut. */
 #define QUOTE_SIZE 256
@@ -33,6 +26,9 @@ static const struct option all_options[] = {
 	{ "detach-on-exit", no_argument, NULL, OPTION_DETACH_ON_EXIT },
 	{ "repair", no_argument, NULL, OPTION_REPAIR },
 	{ "wait", optional_argument, NULL, OPTION_WAIT },
+	{ "config", required_argument, NULL, OPTION_CONFIG },
+	{ "check", no_argument, NULL, OPTION_CHECK },
+	{ "match", required_argument, NULL, OPTION_MATCH },
 	{ "help", no_argument, NULL, OPTION_HELP },
 };
 
@@ -117,51 +113,6 @@ static int parse_pid(const char *text, struct group_spec *group, struct failure 
 	return 0;
 }
 
-/* The namespace behind a file such as /run/netns/blue. -ENOTTY if the file is something else. */
-static int netns_of_path(const char *path, uint32_t *ret_netns)
-{
-	/* Whatever the user names, the open neither waits nor takes it as a terminal. */
-	CLEANUP(cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct statfs filesystem;
-	struct stat status;
-
-	if (fd < 0 || fstatfs(fd, &filesystem) || fstat(fd, &status))
-		return -errno;
-	if (filesystem.f_type != NSFS_MAGIC || ioctl(fd, NS_GET_NSTYPE) != CLONE_NEWNET)
-		return -ENOTTY;
-	*ret_netns = (uint32_t)status.st_ino;
-	return 0;
-}
-
-static int parse_netns(const char *text, struct group_spec *group, struct failure *failure)
-{
-	char quoted[QUOTE_SIZE];
-	uint64_t inode;
-	int err = text_to_u64(text, 1, UINT32_MAX, &inode);
-
-	if (!err) {
-		group->netns = (uint32_t)inode;
-		return 0;
-	}
-	if (err == -EINVAL)
-		err = netns_of_path(text, &group->netns);
-	if (!err)
-		return 0;
-	quote(text, quoted);
-	if (err == -ERANGE)
-		return failure_set(failure, EXIT_USAGE, EINVAL,
-				   "--netns %s: an inode number is 1 to %u", quoted, UINT32_MAX);
-	if (err == -ENOTTY)
-		return failure_set(failure, EXIT_USAGE, EINVAL,
-				   "--netns \"%s\" is not a network namespace; it takes an inode "
-				   "number, or a path such as /run/netns/NAME or /proc/PID/ns/net",
-				   quoted);
-	return failure_set(failure, EXIT_USAGE, EINVAL,
-			   "--netns \"%s\": %s; it takes an inode number, or a path such as "
-			   "/run/netns/NAME or /proc/PID/ns/net",
-			   quoted, strerror(-err));
-}
-
 /*
  * --wait may stand alone, so getopt leaves a timeout that is a word of its own to us. A duration is
  * never taken for a GROUP or a WORKER, nor one of those for a duration: it has a unit.
@@ -208,12 +159,21 @@ static int parse_option(int option, char **argv, struct options *options, struct
 		return 0;
 	case OPTION_WAIT:
 		return parse_wait(argv, options, failure);
+	case OPTION_CHECK:
+		options->check = true;
+		return 0;
+	case OPTION_CONFIG:
+		options->config_path = optarg;
+		return 0;
+	case OPTION_MATCH:
+		return patterns_parse(&options->patterns, optarg, failure);
 	case OPTION_POLICY:
+		options->has_policy = true;
 		return options_parse_policy(optarg, &options->policy, failure);
 	case OPTION_PID:
 		return parse_pid(optarg, &options->group, failure);
 	default:
-		return parse_netns(optarg, &options->group, failure);
+		return netns_parse("--netns", optarg, &options->group.netns, failure);
 	}
 }
 

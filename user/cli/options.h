@@ -10,6 +10,7 @@
 #include "base/failure.h"
 #include "cli/cli.h"
 #include "steering/inventory.h"
+#include "steering/pattern.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,9 @@ enum option_set {
 	OPTION_DETACH_ON_EXIT = 1 << 14,
 	OPTION_REPAIR = 1 << 15,
 	OPTION_WAIT = 1 << 16,
+	OPTION_CONFIG = 1 << 17,
+	OPTION_CHECK = 1 << 18,
+	OPTION_MATCH = 1 << 19,
 };
 
 struct options {
@@ -36,7 +40,11 @@ struct options {
 	bool repair;
 	bool wait;
 	uint64_t timeout_ns; /* of --wait; UINT64_MAX without one */
+	bool check;
+	const char *config_path; /* NULL without --config; borrowed from argv */
+	struct patterns patterns; /* of --match */
 	enum policy policy; /* the default one unless --policy was given */
+	bool has_policy;
 	bool has_group;
 	struct group_spec group; /* with --pid and --netns */
 	char **arguments; /* besides options, the group included; borrowed from argv */

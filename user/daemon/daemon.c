@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "daemon/daemon.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/keeper.h"
 #include "kernel/event_reader.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
@@ -34,7 +36,6 @@
 #define AUDIT_SOON_USEC 1000000
 
 struct daemon {
-	const struct daemon_options *options;
 	struct keeper *keeper; /* owned */
 	struct event_reader *reader; /* owned; NULL while nothing is pinned */
 	sd_event *loop; /* owned */
@@ -107,8 +108,7 @@ static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *
 
 static void notify_status(const struct daemon *daemon)
 {
-	sd_notifyf(0, "STATUS=steering %zu of %zu groups", keeper_nr_steered(daemon->keeper),
-		   daemon->options->nr_specs);
+	sd_notifyf(0, "STATUS=steering %zu groups", keeper_nr_steered(daemon->keeper));
 }
 
 static int open_reader(struct daemon *daemon)
@@ -209,19 +209,20 @@ static int on_audit(sd_event_source *source, uint64_t usec, void *argument)
 	return timer_start(source, AUDIT_USEC);
 }
 
+/* Type=notify-reload of systemd wants to know when it began. */
 static int reload(struct daemon *daemon)
 {
 	struct failure failure = {};
 	int err;
 
-	sd_notify(0, "RELOADING=1");
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_ns() / 1000);
 	if (keeper_reload(daemon->keeper, &failure))
 		log_line(LOG_PRIORITY_ERROR, "%s", failure.message);
 	err = open_reader(daemon);
 	if (err >= 0)
 		err = update(daemon);
 	sd_notify(0, "READY=1");
-	return err;
+	return err < 0 ? err : timer_start(daemon->check, CHECK_USEC);
 }
 
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *argument)
@@ -309,10 +310,7 @@ static void start(struct daemon *daemon)
 
 int daemon_run(const struct daemon_options *options, struct failure *failure)
 {
-	struct daemon daemon CLEANUP(daemon_done) = {
-		.options = options,
-		.retry_usec = RETRY_USEC,
-	};
+	struct daemon daemon CLEANUP(daemon_done) = { .retry_usec = RETRY_USEC };
 	int err;
 
 	err = block_signals();

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * socksteer run: keeps the named groups steered while listeners join and leave, groups end and come
- * back, and other programs interfere. It holds no state of its own: whatever it knows it reads from
- * the kernel again after a restart, and steering goes on without it.
+ * socksteer run: keeps groups steered, those that were named and those that fit a pattern, while
+ * listeners join and leave, groups end and come back, and other programs interfere. It holds no
+ * state of its own: whatever it knows it reads from the kernel and from its file again after a
+ * restart, and steering goes on without it.
  */
 #ifndef SOCKSTEER_DAEMON_DAEMON_H
 #define SOCKSTEER_DAEMON_DAEMON_H
 
 #include "base/failure.h"
-#include "socksteer/types.h"
+#include "steering/choice.h"
 #include "steering/inventory.h"
+#include "steering/pattern.h"
 #include <stdbool.h>
 #include <stddef.h>
 
 struct daemon_options {
 	const struct group_spec *specs; /* borrowed */
 	size_t nr_specs;
-	enum policy policy; /* for groups that are attached by the daemon */
+	struct choice choice; /* settings that win over those of the file */
+	bool all; /* every group that can be steered and that the patterns match */
+	struct patterns patterns;
+	const char *config_path; /* read at the start and on SIGHUP; NULL for none; borrowed */
 	bool detach_on_exit;
 };
 

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/folders.h"
+#include "daemon/handover.h"
+#include "daemon/orders.h"
 #include "daemon/remarks.h"
 #include "daemon/watch.h"
 #include "kernel/auditor.h"
@@ -30,7 +32,8 @@
 #define RUN_PATH "/run/socksteer"
 
 struct keeper {
-	const struct daemon_options *options; /* borrowed */
+	struct orders orders; /* owned */
+	bool orders_are_new; /* groups that are steered already have not been told */
 	struct inspector *inspector; /* owned */
 	struct tables tables; /* owned */
 	int lock; /* held for as long as the daemon lives */
@@ -49,6 +52,7 @@ void keeper_free(struct keeper *keeper)
 		return;
 	auditor_free(keeper->auditor);
 	watch_free(keeper->watch);
+	orders_done(&keeper->orders);
 	inspector_free(keeper->inspector);
 	folders_done(&keeper->steered);
 	tables_done(&keeper->tables);
@@ -121,10 +125,12 @@ int keeper_new(const struct daemon_options *options, struct keeper **ret_keeper,
 
 	if (!keeper)
 		return failure_set(failure, EXIT_FAILED, ENOMEM, "out of memory");
-	keeper->options = options;
 	keeper->tables = TABLES_NONE;
 	keeper->lock = -1;
-	err = rights_check(PURPOSE_CHANGE, failure);
+	keeper->orders_are_new = true;
+	err = orders_init(options, &keeper->orders, failure);
+	if (!err)
+		err = rights_check(PURPOSE_CHANGE, failure);
 	if (!err)
 		err = pins_check(failure);
 	if (!err)
@@ -147,22 +153,9 @@ int keeper_get_events(const struct keeper *keeper)
 	return keeper->tables.events;
 }
 
-static bool keeps_event(const struct keeper *keeper, const struct event *event)
-{
-	size_t i;
-
-	for (i = 0; i < keeper->options->nr_specs; i++) {
-		const struct group_spec *spec = &keeper->options->specs[i];
-
-		if (spec->port == event->port && (!spec->netns || spec->netns == event->netns))
-			return true;
-	}
-	return false;
-}
-
 bool keeper_take_event(struct keeper *keeper, const struct event *event)
 {
-	if (!keeps_event(keeper, event))
+	if (!orders_concern(&keeper->orders, event))
 		return false;
 	if (event->kind == EVENT_LISTENER_JOINED && !keeper->oldest_join_ns)
 		keeper->oldest_join_ns = event->time_ns;
@@ -233,23 +226,16 @@ static bool condition_is_steered(enum group_condition condition)
 	return condition == CONDITION_STEERED || condition == CONDITION_REBORN;
 }
 
-static bool keeps(const struct keeper *keeper, const struct group *group)
-{
-	size_t i;
-
-	for (i = 0; i < keeper->options->nr_specs; i++)
-		if (group_spec_matches(&keeper->options->specs[i], group))
-			return true;
-	return false;
-}
-
 static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
-		       const struct inventory *inventory)
+		       const struct group *place, const struct inventory *inventory)
 {
 	struct refresh_report report;
 	struct failure failure = {};
-	int err = group_refresh(pinned, inventory, &keeper->tables, &report, &failure);
+	int err;
 
+	if (keeper->orders_are_new && handover_settings(&keeper->orders, pinned, place, &failure))
+		log_line(LOG_PRIORITY_ERROR, "%s", failure.message);
+	err = group_refresh(pinned, inventory, &keeper->tables, &report, &failure);
 	if (err == -ESTALE)
 		return err;
 	if (err) {
@@ -279,11 +265,11 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 	for (i = 0; i < pinned.nr_groups; i++) {
 		struct group place;
 
-		group_of_settings(&pinned.groups[i].settings, &place);
-		if (!pinned.groups[i].whole || !keeps(keeper, &place))
+		pinned_place(&pinned.groups[i], inventory, &place);
+		if (!pinned.groups[i].whole || !orders_keep(&keeper->orders, &place))
 			continue;
 		folders_add(&keeper->steered, pinned.groups[i].folder);
-		if (refresh_one(keeper, &pinned.groups[i], inventory))
+		if (refresh_one(keeper, &pinned.groups[i], &place, inventory))
 			stale = -ESTALE;
 	}
 	watch_set_groups(keeper->watch, &pinned);
@@ -293,7 +279,8 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 /* Attaches a live group that nobody steers. A failure is remarked once, and tried again later. */
 static void attach_one(struct keeper *keeper, const struct group *group)
 {
-	struct attach_options options = { .policy = keeper->options->policy };
+	struct choice choice;
+	struct attach_options options = { .policy = POLICY_LEAST_LOADED, .choice = &choice };
 	struct group_spec spec = {
 		.has_address = true,
 		.family = group->family,
@@ -305,6 +292,7 @@ static void attach_one(struct keeper *keeper, const struct group *group)
 	char name[ADDRESS_TEXT_SIZE];
 
 	group_name(group, name);
+	orders_choose(&keeper->orders, group, &choice);
 	spec.text = name;
 	memcpy(spec.address, group->address, sizeof(spec.address));
 	if (group_attach(&spec, &options, &report, &failure)) {
@@ -318,12 +306,24 @@ static void attach_one(struct keeper *keeper, const struct group *group)
 	keeper->nr_steered++;
 }
 
+/*
+ * What "all" takes is what can be taken without further ado. A member that does not show may be one
+ * that opened during the scan; an attach looks again.
+ */
+static bool is_free(const struct group *group)
+{
+	return !group->prog_type &&
+	       (group->reason == REASON_NONE || group->reason == REASON_HIDDEN);
+}
+
 static bool wants_attach(struct keeper *keeper, const struct group *group)
 {
 	char folder[FOLDER_SIZE];
 	struct group_maps maps __attribute__((cleanup(group_maps_done))) = GROUP_MAPS_NONE;
 
-	if (!group->id || group->ours || !keeps(keeper, group))
+	if (!group->id || group->ours || !orders_keep(&keeper->orders, group))
+		return false;
+	if (!orders_name(&keeper->orders, group) && !is_free(group))
 		return false;
 	group_folder(group, folder);
 	/* A whole folder is refresh_all()'s business, also when its program was replaced. */
@@ -383,6 +383,7 @@ bool keeper_update(struct keeper *keeper)
 			attach_missing(keeper, &inventory);
 	}
 	watch_attached(keeper);
+	keeper->orders_are_new = false;
 	if (!stale)
 		keeper->oldest_join_ns = 0;
 	return !stale;
@@ -414,8 +415,11 @@ void keeper_reopen(struct keeper *keeper)
 
 int keeper_reload(struct keeper *keeper, struct failure *failure)
 {
-	int err = 0;
+	int err = handover_orders(&keeper->orders, keeper->inspector, &keeper->tables, failure);
 
+	if (err)
+		return err;
+	keeper->orders_are_new = true;
 	folders_done(&keeper->steered);
 	if (keeper->tables.layout < 0)
 		err = open_tables(keeper, failure);
@@ -469,15 +473,8 @@ size_t keeper_nr_steered(const struct keeper *keeper)
 
 int keeper_detach(struct keeper *keeper, struct failure *failure)
 {
-	char name[ADDRESS_TEXT_SIZE];
-	int first = 0, err;
-	size_t i;
+	int err = handover_end(&keeper->orders, NULL, keeper->inspector, &keeper->tables, failure);
 
-	for (i = 0; i < keeper->options->nr_specs; i++) {
-		err = group_detach(&keeper->options->specs[i], name, failure);
-		if (err && failure->code != EXIT_NOTHING && !first)
-			first = err;
-	}
 	clear_unused_tables();
-	return first;
+	return err;
 }

@@ -12,7 +12,8 @@ struct keeper;
 
 /*
  * Takes the daemon's lock, loads what every pass needs, and makes sure that tracking is pinned.
- * options is borrowed for the keeper's life. Fails with a message.
+ * The file is read first, so that a bad one is said to anybody. options is borrowed for the keeper's
+ * life. Fails with a message.
  */
 int keeper_new(const struct daemon_options *options, struct keeper **ret_keeper,
 	       struct failure *failure);
@@ -37,7 +38,11 @@ enum watch_change keeper_look(struct keeper *keeper);
 /* After WATCH_PINS: lets go of tables that are not pinned any more, and opens those that are. */
 void keeper_reopen(struct keeper *keeper);
 
-/* Takes groups back that were detached by hand, and pins the tables again if they are gone. */
+/*
+ * Reads the file anew and ends steering of what is no longer in it; takes groups back that were
+ * detached by hand, and pins the tables again if they are gone. The next update does the rest. With
+ * a bad file nothing changes.
+ */
 int keeper_reload(struct keeper *keeper, struct failure *failure);
 
 /* True if listeners joined or left since the last audit: then connections may have moved. */

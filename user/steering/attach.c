@@ -265,6 +265,8 @@ static int begin(struct attach *attach)
 		return err;
 	attach->created = true;
 	settings_init(attach->group, attach->options->policy, &settings);
+	if (attach->options->choice)
+		choice_apply(attach->options->choice, &settings);
 	err = value_write(attach->maps.settings, 0, &settings);
 	return err ? maps_failed(attach, err) : read_roster(attach);
 }

@@ -11,12 +11,14 @@
 
 #include "base/failure.h"
 #include "base/text.h"
+#include "steering/choice.h"
 #include "steering/inventory.h"
 #include <stdbool.h>
 #include <stddef.h>
 
 struct attach_options {
 	enum policy policy;
+	const struct choice *choice; /* settings, the policy among them if it is in there; or NULL */
 	bool force; /* replace a program that somebody else attached */
 };
 

@@ -64,3 +64,10 @@ bool group_spec_matches(const struct group_spec *spec, const struct group *group
 		return false;
 	return !spec->pid || group_has_holder(group, spec->pid);
 }
+
+bool group_spec_is_same(const struct group_spec *a, const struct group_spec *b)
+{
+	return a->port == b->port && a->netns == b->netns && a->pid == b->pid &&
+	       a->has_address == b->has_address && a->family == b->family &&
+	       !memcmp(a->address, b->address, sizeof(a->address));
+}

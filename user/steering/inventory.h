@@ -98,5 +98,7 @@ struct group_spec {
 /* "ADDR:PORT", "[V6]:PORT", ":PORT" or "PORT". -EINVAL. */
 int group_spec_parse(const char *text, struct group_spec *ret_spec);
 bool group_spec_matches(const struct group_spec *spec, const struct group *group);
+/* True if both say the same, however it was written. */
+bool group_spec_is_same(const struct group_spec *a, const struct group_spec *b);
 
 #endif

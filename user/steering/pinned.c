@@ -74,16 +74,26 @@ const struct group *pinned_live(const struct pinned_group *pinned,
 	return group_in_folder(pinned->folder, inventory);
 }
 
+void pinned_place(const struct pinned_group *pinned, const struct inventory *inventory,
+		  struct group *ret_group)
+{
+	const struct group *live = pinned_live(pinned, inventory);
+
+	if (live)
+		*ret_group = *live;
+	else
+		group_of_settings(&pinned->settings, ret_group);
+}
+
 static bool pinned_matches(const struct pinned_group *pinned, const struct group_spec *spec,
 			   const struct inventory *inventory)
 {
-	const struct group *live = pinned_live(pinned, inventory);
 	struct group group;
 
 	if (!pinned->known)
 		return false;
-	group_of_settings(&pinned->settings, &group);
-	return group_spec_matches(spec, live ? live : &group);
+	pinned_place(pinned, inventory, &group);
+	return group_spec_matches(spec, &group);
 }
 
 static int several_match(const struct pinned *pinned, const struct group_spec *spec,

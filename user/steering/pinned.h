@@ -39,4 +39,8 @@ int pinned_find(const struct pinned *pinned, const struct group_spec *spec,
 const struct group *pinned_live(const struct pinned_group *pinned,
 				const struct inventory *inventory);
 
+/* A copy of that one; of a group that is gone, what the settings tell. It borrows from inventory. */
+void pinned_place(const struct pinned_group *pinned, const struct inventory *inventory,
+		  struct group *ret_group);
+
 #endif
