@@ -82,6 +82,7 @@ Test(cli, help_lists_every_command)
 		"  attach   begin to steer new connections of a group\n"
 		"  detach   end it, and leave the group to the kernel's hash\n"
 		"  status   show the load and the share of each listener of the steered groups\n"
+		"  events   show what happens, as it happens\n"
 		"  policy   switch the policy of a steered group\n"
 		"  audit    compare the counters with the kernel's sockets\n"
 		"  run      keep groups steered while listeners come and go\n"

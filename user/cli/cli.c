@@ -61,6 +61,16 @@ const struct command commands[] = {
 		.run = command_status,
 	},
 	{
+		.name = "events",
+		.usage = "[--json] [--for DURATION]",
+		.summary = "show what happens, as it happens",
+		.help = events_help,
+		.option_help = events_option_help,
+		.more = events_more,
+		.options = OPTION_JSON | OPTION_FOR,
+		.run = command_events,
+	},
+	{
 		.name = "policy",
 		.usage = "GROUP NAME [--pid PID] [--netns INODE|PATH]",
 		.summary = "switch the policy of a steered group",

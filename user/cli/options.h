@@ -24,7 +24,16 @@ enum option_set {
 	OPTION_NETNS = 1 << 13,
 	OPTION_DETACH_ON_EXIT = 1 << 14,
 	OPTION_REPAIR = 1 << 15,
+	OPTION_WATCH = 1 << 20,
+	OPTION_INTERVAL = 1 << 21,
+	OPTION_ONCE = 1 << 22,
+	OPTION_WIDTH = 1 << 23,
+	OPTION_FOR = 1 << 24,
 };
+
+/* What --width takes. */
+#define MIN_WIDTH 20
+#define MAX_WIDTH 1000
 
 struct options {
 	bool help; /* --help was given; nothing else counts then */
@@ -34,6 +43,11 @@ struct options {
 	bool detach_on_exit;
 	bool repair;
 	enum policy policy; /* the default one unless --policy was given */
+	bool watch;
+	uint64_t interval_ns; /* of --watch or --interval, a second by default */
+	uint64_t for_ns; /* 0 without --for */
+	bool once;
+	uint32_t width; /* 0 without --width */
 	bool has_group;
 	struct group_spec group; /* with --pid and --netns */
 	char **arguments; /* besides options, the group included; borrowed from argv */

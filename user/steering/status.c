@@ -109,6 +109,7 @@ static int fill_group(const struct source *source, struct status_group *group)
 	group->port = settings->port;
 	group->netns = settings->netns;
 	group->policy = (enum policy)settings->policy;
+	group->settings = *settings;
 	group->attached_ns = settings->attached_ns;
 	group->steered = source->live && source->live->ours;
 	for (outcome = 0; outcome < NR_OUTCOMES && !err; outcome++)
