@@ -237,7 +237,7 @@ struct bad_case {
 	"[--force]"
 #define DETACH_USAGE "; usage: socksteer detach GROUP [--pid PID] [--netns INODE|PATH] | --all"
 #define POLICY_USAGE "; usage: socksteer policy GROUP NAME [--pid PID] [--netns INODE|PATH]"
-#define STATUS_USAGE "; usage: socksteer status [GROUP] [--pid PID] [--netns INODE|PATH] [--json]"
+#define STATUS_USAGE "; usage: socksteer status [GROUP] [--pid PID] [--netns INODE|PATH] [--json] [--watch[=SECONDS]]"
 #define NO_GROUP                                                                                   \
 	" is not a group; a group is ADDR:PORT, [V6]:PORT, :PORT or PORT, such as 127.0.0.1:8080"
 #define POLICIES "; there is least-loaded, least-conn, p2c, round-robin, hash"
