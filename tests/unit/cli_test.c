@@ -82,6 +82,7 @@ Test(cli, help_lists_every_command)
 		"  attach   begin to steer new connections of a group\n"
 		"  detach   end it, and leave the group to the kernel's hash\n"
 		"  status   show the load and the share of each listener of the steered groups\n"
+		"  top      watch the load of all listeners on a terminal\n"
 		"  events   show what happens, as it happens\n"
 		"  policy   switch the policy of a steered group\n"
 		"  audit    compare the counters with the kernel's sockets\n"
@@ -237,7 +238,8 @@ struct bad_case {
 	"[--force]"
 #define DETACH_USAGE "; usage: socksteer detach GROUP [--pid PID] [--netns INODE|PATH] | --all"
 #define POLICY_USAGE "; usage: socksteer policy GROUP NAME [--pid PID] [--netns INODE|PATH]"
-#define STATUS_USAGE "; usage: socksteer status [GROUP] [--pid PID] [--netns INODE|PATH] [--json] [--watch[=SECONDS]]"
+#define STATUS_USAGE                                                                               \
+	"; usage: socksteer status [GROUP] [--pid PID] [--netns INODE|PATH] [--json] [--watch[=SECONDS]]"
 #define NO_GROUP                                                                                   \
 	" is not a group; a group is ADDR:PORT, [V6]:PORT, :PORT or PORT, such as 127.0.0.1:8080"
 #define POLICIES "; there is least-loaded, least-conn, p2c, round-robin, hash"

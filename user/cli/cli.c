@@ -61,6 +61,19 @@ const struct command commands[] = {
 		.run = command_status,
 	},
 	{
+		.name = "top",
+		.usage = "[GROUP] [--pid PID] [--netns INODE|PATH] [--interval TIME] "
+			 "[--once [--width COLUMNS]]",
+		.summary = "watch the load of all listeners on a terminal",
+		.help = top_help,
+		.option_help = top_option_help,
+		.more = top_more,
+		.options = OPTION_INTERVAL | OPTION_ONCE | OPTION_WIDTH | TELL_GROUPS_APART,
+		.max_arguments = 1,
+		.takes_group = true,
+		.run = command_top,
+	},
+	{
 		.name = "events",
 		.usage = "[--json] [--for DURATION]",
 		.summary = "show what happens, as it happens",
