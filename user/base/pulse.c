@@ -52,14 +52,18 @@ static int open_timer(uint64_t interval_ns, int *ret_fd)
 	return 0;
 }
 
+static int pulse_open(struct pulse *pulse, uint64_t interval_ns)
+{
+	int err = open_signals(&pulse->signals);
+
+	return err ? err : open_timer(interval_ns, &pulse->timer);
+}
+
 int pulse_init(struct pulse *ret_pulse, uint64_t interval_ns)
 {
 	struct pulse pulse CLEANUP(pulse_done) = PULSE_NONE;
-	int err;
+	int err = pulse_open(&pulse, interval_ns);
 
-	err = open_signals(&pulse.signals);
-	if (!err)
-		err = open_timer(interval_ns, &pulse.timer);
 	if (err)
 		return err;
 	*ret_pulse = pulse;

@@ -56,6 +56,12 @@ struct line {
 	size_t used;
 };
 
+static struct line line_start(char *text, size_t width)
+{
+	text[0] = '\0';
+	return (struct line){ .text = text, .width = width };
+}
+
 __attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
 {
 	va_list arguments;
@@ -175,9 +181,8 @@ static void add_rates(struct line *line, const struct frame *frame, const struct
 
 void frame_line(const struct frame *frame, size_t row, size_t width, char *ret_text)
 {
-	struct line line = { .text = ret_text, .width = width };
+	struct line line = line_start(ret_text, width);
 
-	ret_text[0] = '\0';
 	if (row >= frame->nr_rows)
 		return;
 	switch (frame->rows[row].kind) {
@@ -202,7 +207,7 @@ void frame_line(const struct frame *frame, size_t row, size_t width, char *ret_t
 void frame_columns(size_t width, char *ret_text)
 {
 	const struct columns columns = columns_of_width(width);
-	struct line line = { .text = ret_text, .width = width };
+	struct line line = line_start(ret_text, width);
 
 	add(&line, "%4s %7s", "SLOT", "PID");
 	if (columns.command)
@@ -221,7 +226,7 @@ void frame_columns(size_t width, char *ret_text)
 void frame_title(const struct frame *frame, const struct view *view, const char *time, size_t width,
 		 char *ret_text)
 {
-	struct line line = { .text = ret_text, .width = width };
+	struct line line = line_start(ret_text, width);
 
 	add(&line, "%s%s  by %s%s", view->paused ? "PAUSED " : "", time, sort_key_name(view->sort),
 	    view->reverse ? ", reversed" : "");
