@@ -12,13 +12,17 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-/* True if the change is a listener's with SO_REUSEPORT that joins or leaves; *ret_kind says which. */
+/*
+ * True if the change is a listener's with SO_REUSEPORT that joins or leaves; *ret_kind says which. A
+ * connection is born as a copy of its listener and moves from LISTEN to SYN_RECV
+ * (inet_csk_clone_lock), so only what is closed from LISTEN on is a listener that leaves.
+ */
 static __always_inline bool event_of_change(struct sock *sk, int oldstate, int newstate,
 					    __u32 *ret_kind)
 {
 	if (newstate == TCP_LISTEN)
 		*ret_kind = EVENT_LISTENER_JOINED;
-	else if (oldstate == TCP_LISTEN)
+	else if (oldstate == TCP_LISTEN && newstate == TCP_CLOSE)
 		*ret_kind = EVENT_LISTENER_LEFT;
 	else
 		return false;

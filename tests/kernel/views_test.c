@@ -4,6 +4,7 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "kernel/event_reader.h"
 #include "support/clients.h"
 #include "support/plain_group.h"
 #include "support/program.h"
@@ -250,6 +251,55 @@ Test(views, events_report_a_join_a_slot_and_a_leave_of_a_listener)
 	json_decref(joined);
 	json_decref(placed);
 	json_decref(left);
+	plain_group_done(&group);
+}
+
+/* Listeners of this network that left, as the pinned ring buffer has it. */
+struct leaves {
+	uint32_t netns;
+	size_t nr;
+};
+
+static void count_leave(const struct event *event, void *argument)
+{
+	struct leaves *leaves = argument;
+
+	leaves->nr += event->kind == EVENT_LISTENER_LEFT && event->netns == leaves->netns;
+}
+
+/* In the kernel a connection is born as a copy of its listener, in the state LISTEN. */
+Test(views, connections_are_no_listeners_that_leave)
+{
+	struct leaves leaves = { .netns = (uint32_t)-1 };
+	struct said said CLEANUP(said_done) = {};
+	struct event_reader *reader;
+	struct plain_group group;
+	struct program program;
+	struct network network;
+	struct steered steered;
+	struct scene scene;
+	uint64_t cookie;
+
+	scene_start(&scene, "--workers", "2");
+	steer(&steered, &scene.servers.endpoint, POLICY_LEAST_LOADED);
+	cr_assert_eq(event_reader_new(steered.tables.events, count_leave, &leaves, &reader), 0);
+	cr_assert_eq(event_reader_drain(reader), 0);
+	network_current(&network);
+	leaves.netns = network.inode;
+	start(&program, "events", "--json");
+	json_decref(await_event(&program, "watching", 0));
+	clients_visit(&scene.servers.endpoint, 50, 2, END_WORKER_FIRST);
+	join(&group, &scene);
+	cookie = socket_cookie(group.listeners[0]);
+	plain_group_close(&group, 0);
+	json_decref(await_event(&program, "left", cookie));
+	interrupt(&program, &said);
+	cr_expect_eq(count_words(said.output, scene.group), 2, "%s", said.output);
+	cr_assert_eq(event_reader_drain(reader), 0);
+	cr_expect_eq(leaves.nr, 1, "the daemon would be told of %zu", leaves.nr);
+	event_reader_free(reader);
+	network_done(&network);
+	steered_detach(&steered);
 	plain_group_done(&group);
 }
 
