@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Listeners that come and go, as a tracepoint on TCP state changes sees them. Used by track, which
- * tells the daemon, and by watch, which tells a person.
+ * tells the daemon, and by witness, which tells a person.
  */
 #ifndef SOCKSTEER_REPORT_H
 #define SOCKSTEER_REPORT_H

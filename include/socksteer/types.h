@@ -185,7 +185,7 @@ struct event {
 };
 
 /* The same for people: all that is known at that moment, from a ring buffer that is never pinned. */
-struct watch_record {
+struct witness_record {
 	struct event event;
 	__u8 address[16];
 	__u32 ifindex;

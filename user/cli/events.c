@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/pulse.h"
 #include "cli/options.h"
-#include "kernel/watch.h"
+#include "kernel/witness.h"
 #include "show/change.h"
 #include "steering/lookout.h"
 #include "steering/place.h"
@@ -46,7 +46,7 @@ const char events_more[] =
 struct log {
 	const struct options *options;
 	struct pulse pulse;
-	struct watch *watch;
+	struct witness *witness;
 	struct lookout *lookout;
 	struct status status; /* at the last look */
 	bool is_settling; /* the last look was put aside */
@@ -57,7 +57,7 @@ struct log {
 
 static void log_done(struct log *log)
 {
-	watch_free(log->watch);
+	witness_free(log->witness);
 	lookout_free(log->lookout);
 	status_done(&log->status);
 	pulse_done(&log->pulse);
@@ -73,7 +73,7 @@ static void log_change(const struct change *change, void *argument)
 }
 
 /* A listener that joins has no slot yet, also where it had one before. */
-static void log_listener(const struct watch_record *record, void *argument)
+static void log_listener(const struct witness_record *record, void *argument)
 {
 	struct log *log = argument;
 	bool joins = record->event.kind == EVENT_LISTENER_JOINED;
@@ -113,8 +113,8 @@ static void log_count(struct log *log, enum change_kind kind, uint64_t count)
 
 static int log_listeners(struct log *log)
 {
-	int err = watch_drain(log->watch);
-	uint64_t nr_lost = watch_nr_lost(log->watch);
+	int err = witness_drain(log->witness);
+	uint64_t nr_lost = witness_nr_lost(log->witness);
 
 	if (nr_lost > log->nr_lost)
 		log_count(log, CHANGE_LOST, nr_lost - log->nr_lost);
@@ -147,7 +147,7 @@ static int log_begin(struct log *log, struct failure *failure)
 	int err = lookout_new(NULL, &log->lookout, failure);
 
 	if (!err)
-		err = watch_new(log_listener, log, &log->watch, failure);
+		err = witness_new(log_listener, log, &log->witness, failure);
 	if (!err)
 		err = lookout_renew(log->lookout, &log->status, failure);
 	if (!err)
@@ -160,7 +160,7 @@ static int log_run(struct log *log, struct failure *failure)
 	int err = 0, reasons = 0;
 
 	while (!err && !log->err && !(reasons & PULSE_END)) {
-		reasons = pulse_wait(&log->pulse, watch_get_fd(log->watch));
+		reasons = pulse_wait(&log->pulse, witness_get_fd(log->witness));
 		if (reasons < 0)
 			return reasons;
 		if (reasons & PULSE_INPUT)

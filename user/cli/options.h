@@ -24,11 +24,11 @@ enum option_set {
 	OPTION_NETNS = 1 << 13,
 	OPTION_DETACH_ON_EXIT = 1 << 14,
 	OPTION_REPAIR = 1 << 15,
-	OPTION_WATCH = 1 << 20,
-	OPTION_INTERVAL = 1 << 21,
-	OPTION_ONCE = 1 << 22,
-	OPTION_WIDTH = 1 << 23,
-	OPTION_FOR = 1 << 24,
+	OPTION_WATCH = 1 << 16,
+	OPTION_INTERVAL = 1 << 17,
+	OPTION_ONCE = 1 << 18,
+	OPTION_WIDTH = 1 << 19,
+	OPTION_FOR = 1 << 20,
 };
 
 /* What --width takes. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What has changed between two looks at the steered groups, one change at a time. Pure. Listeners that
- * join and leave come with their exact time from the kernel (kernel/watch.h) and have kinds here too,
+ * join and leave come with their exact time from the kernel (kernel/witness.h) and have kinds here too,
  * so that a log has one type for all its lines.
  */
 #ifndef SOCKSTEER_STEERING_CHANGES_H

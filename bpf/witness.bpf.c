@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * watch: tells one "socksteer events" of listeners that come and go. Each run of the command loads
+ * witness: tells one "socksteer events" of listeners that come and go. Each run of the command loads
  * its own, with its own ring buffer, and nothing of it is pinned; the daemon's events are left alone.
  *
  * Listeners are opened and closed by processes, so the current task is the one that did it.
@@ -25,9 +25,9 @@ struct {
 __u64 nr_lost;
 
 SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(watch, struct sock *sk, int oldstate, int newstate)
+int BPF_PROG(witness, struct sock *sk, int oldstate, int newstate)
 {
-	struct watch_record *record;
+	struct witness_record *record;
 	__u32 kind;
 
 	if (sk->sk_protocol != IPPROTO_TCP || !event_of_change(sk, oldstate, newstate, &kind))
