@@ -452,6 +452,21 @@ static void await_worker(struct terminal *terminal, const struct scene *scene)
 	terminal_await(terminal, pid);
 }
 
+Test(views, status_watch_draws_over_the_last_frame_on_a_terminal)
+{
+	struct terminal terminal CLEANUP(terminal_done);
+	struct said said CLEANUP(said_done) = {};
+	int i;
+
+	terminal_start(&terminal, "xterm", 24, 80, "status", "--watch=20ms");
+	for (i = 0; i < 3; i++)
+		terminal_await(&terminal, "\x1b[H\x1b[JNo group is steered.");
+	/* Ctrl-C, as the terminal knows it. */
+	terminal_press(&terminal, "\x03");
+	terminal_wait(&terminal, &said);
+	cr_expect_eq(said.code, EXIT_DONE, "%d: %s", said.code, said.error);
+}
+
 Test(views, top_draws_obeys_keys_follows_the_window_and_gives_the_terminal_back)
 {
 	struct terminal terminal CLEANUP(terminal_done);
