@@ -19,7 +19,7 @@ PKG_CONFIG ?= pkg-config
 JOBS ?= $(shell nproc)
 
 # What the program links. A library that a floor starts to use is added here and in scripts/setup.
-LIBRARIES := libbpf libelf zlib smartcols jansson libcap-ng libsystemd inih
+LIBRARIES := libbpf libelf zlib smartcols jansson libcap-ng libsystemd inih ncursesw
 
 FLOORS := base kernel steering daemon show cli
 

@@ -12,6 +12,7 @@
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
+#include "address.h"
 #include "listener.h"
 #include "owner.h"
 #include <bpf/bpf_core_read.h>
@@ -78,12 +79,9 @@ static __always_inline __u32 *find_group(struct sock *sk)
 	};
 	__u32 *group;
 
-	if (place.family == AF_INET)
-		__builtin_memcpy(place.address, &sk->__sk_common.skc_rcv_saddr, 4);
-	else if (place.family == AF_INET6)
-		BPF_CORE_READ_INTO(&place.address, sk, __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
-	else
+	if (place.family != AF_INET && place.family != AF_INET6)
 		return NULL;
+	socket_address(sk, &place.address);
 	group = bpf_map_lookup_elem(&places, &place);
 	if (group)
 		return group;

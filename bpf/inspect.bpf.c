@@ -8,6 +8,7 @@
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
+#include "address.h"
 #include "listener.h"
 #include "socksteer/types.h"
 #include <bpf/bpf_core_read.h>
@@ -37,10 +38,7 @@ static __always_inline void row_of_address(struct inspect_row *row, struct sock 
 	row->port = sk->__sk_common.skc_num;
 	row->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 	row->ifindex = sk->__sk_common.skc_bound_dev_if;
-	if (row->family == AF_INET)
-		__builtin_memcpy(row->address, &sk->__sk_common.skc_rcv_saddr, 4);
-	else
-		BPF_CORE_READ_INTO(&row->address, sk, __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
+	socket_address(sk, &row->address);
 }
 
 /* The group and the program that somebody attached to it. */

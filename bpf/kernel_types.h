@@ -170,6 +170,7 @@ struct bpf_iter__task_file {
 
 /* From the kernel's include/net/tcp_states.h and include/linux/socket.h. */
 #define TCP_ESTABLISHED 1
+#define TCP_CLOSE 7
 #define TCP_CLOSE_WAIT 8
 #define TCP_LISTEN 10
 #define AF_INET 2

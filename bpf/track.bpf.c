@@ -16,6 +16,7 @@
 #include "kernel_types.h"
 #include "maps.h"
 #include "owner.h"
+#include "report.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -41,32 +42,24 @@ static __always_inline void count_connection(struct sock *sk, int oldstate, int 
 /* Nobody may be reading: a full ring only means that the next reader has to rescan. */
 static __always_inline void report_listener(struct sock *sk, __u32 kind)
 {
-	struct event *event;
+	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
-	if (!BPF_CORE_READ_BITFIELD(&sk->__sk_common, skc_reuseport))
-		return;
-	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event)
 		return;
-	event->kind = kind;
-	event->netns = sk->__sk_common.skc_net.net->ns.inum;
-	event->family = sk->__sk_common.skc_family;
-	event->port = sk->__sk_common.skc_num;
-	event->cookie = bpf_get_socket_cookie(sk);
-	event->time_ns = bpf_ktime_get_ns();
+	event_fill(event, sk, kind);
 	bpf_ringbuf_submit(event, 0);
 }
 
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(track, struct sock *sk, int oldstate, int newstate)
 {
+	__u32 kind;
+
 	if (sk->sk_protocol != IPPROTO_TCP)
 		return 0;
 	count_connection(sk, oldstate, newstate);
-	if (newstate == TCP_LISTEN)
-		report_listener(sk, EVENT_LISTENER_JOINED);
-	else if (oldstate == TCP_LISTEN)
-		report_listener(sk, EVENT_LISTENER_LEFT);
+	if (event_of_change(sk, oldstate, newstate, &kind))
+		report_listener(sk, kind);
 	return 0;
 }
 

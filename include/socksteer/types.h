@@ -184,6 +184,15 @@ struct event {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 };
 
+/* The same for people: all that is known at that moment, from a ring buffer that is never pinned. */
+struct witness_record {
+	struct event event;
+	__u8 address[16];
+	__u32 ifindex;
+	__u32 pid; /* of the process that called listen() or close() */
+	char comm[COMM_SIZE];
+};
+
 enum row_kind {
 	ROW_LISTENER,
 	ROW_EPOLL,

@@ -82,6 +82,8 @@ Test(cli, help_lists_every_command)
 		"  attach   begin to steer new connections of a group\n"
 		"  detach   end it, and leave the group to the kernel's hash\n"
 		"  status   show the load and the share of each listener of the steered groups\n"
+		"  top      watch the load of all listeners on a terminal\n"
+		"  events   show what happens, as it happens\n"
 		"  policy   switch the policy of a steered group\n"
 		"  set      show or change the settings of a steered group\n"
 		"  drain    give a worker no new connections, and let it finish those it holds\n"
@@ -249,7 +251,14 @@ struct bad_case {
 	"[--force]"
 #define DETACH_USAGE "; usage: socksteer detach GROUP [--pid PID] [--netns INODE|PATH] | --all"
 #define POLICY_USAGE "; usage: socksteer policy GROUP NAME [--pid PID] [--netns INODE|PATH]"
-#define STATUS_USAGE "; usage: socksteer status [GROUP] [--pid PID] [--netns INODE|PATH] [--json]"
+#define STATUS_USAGE                                                                               \
+	"; usage: socksteer status [GROUP] [--pid PID] [--netns INODE|PATH] [--json] [--watch[=SECONDS]]"
+#define TOP_USAGE                                                                                  \
+	"; usage: socksteer top [GROUP] [--pid PID] [--netns INODE|PATH] [--interval TIME] "       \
+	"[--once [--width COLUMNS]]"
+#define TIME_IS(option, value)                                                                     \
+	"--" option                                                                                \
+	" takes seconds, or a time such as 500ms or 2m, of at least 10ms, not \"" value "\""
 #define RUN_USAGE                                                                                  \
 	"; usage: socksteer run [GROUP...] [--config FILE] [--check] [--all [--match "             \
 	"KEY=GLOB]...] [--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit]"
@@ -320,6 +329,17 @@ static const struct bad_case bad_cases[] = {
 	{ "socksteer detach --all --pid 1", "detach: --pid and --netns need a GROUP" DETACH_USAGE },
 	{ "socksteer detach 80x", "\"80x\"" NO_GROUP },
 	{ "socksteer status --netns 5", "status: --pid and --netns need a GROUP" STATUS_USAGE },
+	{ "socksteer status --watch=0", TIME_IS("watch", "0") },
+	{ "socksteer status --watch=-1", TIME_IS("watch", "-1") },
+	{ "socksteer status --watch=1h", TIME_IS("watch", "1h") },
+	{ "socksteer events --for 9ms", TIME_IS("for", "9ms") },
+	{ "socksteer events --for", "events: --for needs a value" },
+	{ "socksteer events 80",
+	  "events: too many arguments; usage: socksteer events [--json] [--for DURATION]" },
+	{ "socksteer top --interval x", TIME_IS("interval", "x") },
+	{ "socksteer top --once --width 19",
+	  "--width takes a number of columns, 20 to 1000, not \"19\"" },
+	{ "socksteer top --width 80", "top: --width is for --once" TOP_USAGE },
 	{ "socksteer status 1.2.3.4", "\"1.2.3.4\"" NO_GROUP },
 	{ "socksteer policy", "policy: too few arguments" POLICY_USAGE },
 	{ "socksteer policy 80", "policy: too few arguments" POLICY_USAGE },
@@ -472,6 +492,36 @@ Test(options, a_timeout_is_told_from_a_group_and_a_worker_by_its_unit)
 		cr_expect_eq(options.group.port, 80, "%s", wait_cases[i].line);
 		cr_assert_eq(options.nr_arguments, 2, "%s", wait_cases[i].line);
 		cr_expect_str_eq(options.arguments[1], "4211", "%s", wait_cases[i].line);
+	}
+}
+
+struct time_case {
+	const char *name;
+	const char *line;
+	uint64_t interval_ns;
+	uint64_t for_ns;
+};
+
+static const struct time_case time_cases[] = {
+	{ "status", "status --watch", 1000000000, 0 },
+	{ "status", "status --watch 80", 1000000000, 0 },
+	{ "status", "status --watch=5", 5000000000, 0 },
+	{ "status", "status --watch=500ms", 500000000, 0 },
+	{ "top", "top --interval 2m", 120000000000, 0 },
+	{ "top", "top --interval=10ms", 10000000, 0 },
+	{ "events", "events --for 10", 1000000000, 10000000000 },
+};
+
+Test(options, times_are_seconds_or_have_a_unit)
+{
+	for (size_t i = 0; i < COUNT(time_cases); i++) {
+		const struct time_case *expected = &time_cases[i];
+		struct options options;
+
+		parse_well(expected->name, expected->line, &options);
+		cr_expect_eq(options.interval_ns, expected->interval_ns, "%s", expected->line);
+		cr_expect_eq(options.for_ns, expected->for_ns, "%s", expected->line);
+		cr_expect_eq(options.watch, strstr(expected->line, "--watch") != NULL);
 	}
 }
 

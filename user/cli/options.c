@@ -29,6 +29,11 @@ static const struct option all_options[] = {
 	{ "config", required_argument, NULL, OPTION_CONFIG },
 	{ "check", no_argument, NULL, OPTION_CHECK },
 	{ "match", required_argument, NULL, OPTION_MATCH },
+	{ "watch", optional_argument, NULL, OPTION_WATCH },
+	{ "interval", required_argument, NULL, OPTION_INTERVAL },
+	{ "once", no_argument, NULL, OPTION_ONCE },
+	{ "width", required_argument, NULL, OPTION_WIDTH },
+	{ "for", required_argument, NULL, OPTION_FOR },
 	{ "help", no_argument, NULL, OPTION_HELP },
 };
 
@@ -136,6 +141,61 @@ static int parse_wait(char **argv, struct options *options, struct failure *fail
 			   quote(optarg, quoted));
 }
 
+/* Views are no stopwatches; more often than this only costs. */
+#define MIN_INTERVAL_NS 10000000
+#define DEFAULT_INTERVAL_NS 1000000000
+
+/* A number alone is in seconds. */
+static int parse_time(const char *name, const char *text, uint64_t *ret_ns, struct failure *failure)
+{
+	char quoted[QUOTE_SIZE];
+	uint64_t ns;
+
+	if (!text_to_u64(text, 1, UINT32_MAX, &ns))
+		ns *= DEFAULT_INTERVAL_NS;
+	else if (text_to_duration(text, &ns))
+		ns = 0;
+	if (ns < MIN_INTERVAL_NS)
+		return failure_set(failure, EXIT_USAGE, EINVAL,
+				   "--%s takes seconds, or a time such as 500ms or 2m, of at least "
+				   "10ms, not \"%s\"",
+				   name, quote(text, quoted));
+	*ret_ns = ns;
+	return 0;
+}
+
+static int parse_width(const char *text, uint32_t *ret_width, struct failure *failure)
+{
+	char quoted[QUOTE_SIZE];
+	uint64_t width;
+
+	if (text_to_u64(text, MIN_WIDTH, MAX_WIDTH, &width))
+		return failure_set(failure, EXIT_USAGE, EINVAL,
+				   "--width takes a number of columns, %d to %d, not \"%s\"",
+				   MIN_WIDTH, MAX_WIDTH, quote(text, quoted));
+	*ret_width = (uint32_t)width;
+	return 0;
+}
+
+/* What only views take. */
+static int parse_view_option(int option, struct options *options, struct failure *failure)
+{
+	switch (option) {
+	case OPTION_WATCH:
+		options->watch = true;
+		return optarg ? parse_time("watch", optarg, &options->interval_ns, failure) : 0;
+	case OPTION_INTERVAL:
+		return parse_time("interval", optarg, &options->interval_ns, failure);
+	case OPTION_FOR:
+		return parse_time("for", optarg, &options->for_ns, failure);
+	case OPTION_WIDTH:
+		return parse_width(optarg, &options->width, failure);
+	default:
+		options->once = true;
+		return 0;
+	}
+}
+
 static int parse_option(int option, char **argv, struct options *options, struct failure *failure)
 {
 	switch (option) {
@@ -172,8 +232,10 @@ static int parse_option(int option, char **argv, struct options *options, struct
 		return options_parse_policy(optarg, &options->policy, failure);
 	case OPTION_PID:
 		return parse_pid(optarg, &options->group, failure);
-	default:
+	case OPTION_NETNS:
 		return netns_parse("--netns", optarg, &options->group.netns, failure);
+	default:
+		return parse_view_option(option, options, failure);
 	}
 }
 
@@ -234,7 +296,11 @@ int options_parse(const struct command *command, int argc, char **argv, struct o
 		  struct failure *failure)
 {
 	struct option known[NR_OPTIONS + 1];
-	struct options options = { .policy = POLICY_LEAST_LOADED, .timeout_ns = UINT64_MAX };
+	struct options options = {
+		.policy = POLICY_LEAST_LOADED,
+		.timeout_ns = UINT64_MAX,
+		.interval_ns = DEFAULT_INTERVAL_NS,
+	};
 	int option, err;
 
 	select_options(command, known);

@@ -29,7 +29,16 @@ enum option_set {
 	OPTION_CONFIG = 1 << 17,
 	OPTION_CHECK = 1 << 18,
 	OPTION_MATCH = 1 << 19,
+	OPTION_WATCH = 1 << 20,
+	OPTION_INTERVAL = 1 << 21,
+	OPTION_ONCE = 1 << 22,
+	OPTION_WIDTH = 1 << 23,
+	OPTION_FOR = 1 << 24,
 };
+
+/* What --width takes. */
+#define MIN_WIDTH 20
+#define MAX_WIDTH 1000
 
 struct options {
 	bool help; /* --help was given; nothing else counts then */
@@ -45,6 +54,11 @@ struct options {
 	struct patterns patterns; /* of --match */
 	enum policy policy; /* the default one unless --policy was given */
 	bool has_policy;
+	bool watch;
+	uint64_t interval_ns; /* of --watch or --interval, a second by default */
+	uint64_t for_ns; /* 0 without --for */
+	bool once;
+	uint32_t width; /* 0 without --width */
 	bool has_group;
 	struct group_spec group; /* with --pid and --netns */
 	char **arguments; /* besides options, the group included; borrowed from argv */

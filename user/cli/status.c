@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cli/options.h"
+#include "cli/status.h"
 #include "show/status.h"
 
 const char status_help[] =
@@ -22,14 +23,18 @@ const char status_help[] =
 	"\n"
 	"The last line counts how the choices ended.\n";
 
-const char status_option_help[] = "      --json          print JSON, with more counters\n";
+const char status_option_help[] =
+	"      --json          print JSON, with more counters\n"
+	"      --watch[=SECONDS]\n"
+	"                      look again every second, or as often as said (such as 5 or\n"
+	"                      500ms), until Ctrl-C; with --json one document on each line\n";
 
 const char status_more[] =
 	"Exit codes: 0 done; 2 usage; 3 a right is missing; 4 the GROUP is not steered.\n"
 	"\n"
 	"Examples:\n"
 	"  socksteer status\n"
-	"  watch -n1 socksteer status :8080\n"
+	"  socksteer status :8080 --watch=2\n"
 	"  socksteer status --json | jq '.groups[].listeners[] | {pid, held}'\n";
 
 int command_status(int argc, char **argv, struct failure *failure)
@@ -46,6 +51,8 @@ int command_status(int argc, char **argv, struct failure *failure)
 		help_print_command(command, stdout);
 		return 0;
 	}
+	if (options.watch)
+		return status_watch(&options, failure);
 	err = status_read(options.has_group ? &options.group : NULL, &status, failure);
 	if (err)
 		return err;

@@ -67,14 +67,24 @@ json_t *json_with_item(json_t *array, json_t *item)
 	return array;
 }
 
-int json_print(json_t *document, FILE *out)
+static int print(json_t *document, size_t flags, FILE *out)
 {
 	int err;
 
 	if (!document)
 		return -ENOMEM;
-	err = json_dumpf(document, out, JSON_INDENT(2));
+	err = json_dumpf(document, out, flags);
 	json_decref(document);
 	fputc('\n', out);
 	return err || ferror(out) ? -EIO : 0;
+}
+
+int json_print(json_t *document, FILE *out)
+{
+	return print(document, JSON_INDENT(2), out);
+}
+
+int json_print_line(json_t *document, FILE *out)
+{
+	return print(document, JSON_COMPACT, out);
 }

@@ -28,7 +28,11 @@ json_t *json_with_number(json_t *object, const char *key, uint64_t value);
 json_t *json_with_text(json_t *object, const char *key, const char *text); /* "" becomes null */
 json_t *json_with_item(json_t *array, json_t *item);
 
-/* Prints the document and gives it back; NULL is -ENOMEM. -EIO if the output fails. */
+/*
+ * Prints the document, over many lines or on one, and gives it back; NULL is -ENOMEM. -EIO if the
+ * output fails.
+ */
 int json_print(json_t *document, FILE *out);
+int json_print_line(json_t *document, FILE *out);
 
 #endif

@@ -234,12 +234,22 @@ static json_t *json_of_group(const struct status_group *group)
 	return json_with(object, "outcomes", json_of_outcomes(group));
 }
 
-int status_print_json(const struct status *status, FILE *out)
+static json_t *json_of_status(const struct status *status)
 {
 	json_t *groups = json_array();
 	size_t i;
 
 	for (i = 0; i < status->nr_groups; i++)
 		groups = json_with_item(groups, json_of_group(&status->groups[i]));
-	return json_print(json_with(json_object(), "groups", groups), out);
+	return json_with(json_object(), "groups", groups);
+}
+
+int status_print_json(const struct status *status, FILE *out)
+{
+	return json_print(json_of_status(status), out);
+}
+
+int status_print_json_line(const struct status *status, FILE *out)
+{
+	return json_print_line(json_of_status(status), out);
 }

@@ -9,8 +9,9 @@
 #include "steering/status.h"
 #include <stdio.h>
 
-/* Both: -ENOMEM, or -EIO if the output fails. */
+/* All: -ENOMEM, or -EIO if the output fails. */
 int status_print_table(const struct status *status, FILE *out);
 int status_print_json(const struct status *status, FILE *out);
+int status_print_json_line(const struct status *status, FILE *out); /* for one look of many */
 
 #endif

@@ -116,12 +116,12 @@ static int fill_group(const struct source *source, struct status_group *group)
 	int err = 0;
 
 	settings_name(settings, group->name);
-	group->settings = *settings;
 	memcpy(group->address, settings->address, sizeof(group->address));
 	group->family = settings->family;
 	group->port = settings->port;
 	group->netns = settings->netns;
 	group->policy = (enum policy)settings->policy;
+	group->settings = *settings;
 	group->attached_ns = settings->attached_ns;
 	group->steered = source->live && source->live->ours;
 	for (outcome = 0; outcome < NR_OUTCOMES && !err; outcome++)

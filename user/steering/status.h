@@ -40,8 +40,8 @@ struct status_group {
 	uint32_t netns;
 	bool steered; /* our program is attached to the group right now */
 	uint32_t nr_missing; /* listeners without a slot: until attach is run again, hash serves all */
-	struct settings settings;
 	enum policy policy;
+	struct settings settings; /* all of them, for steering/setting.h */
 	uint64_t attached_ns; /* CLOCK_MONOTONIC */
 	uint64_t outcomes[NR_OUTCOMES];
 	struct status_listener *listeners; /* owned, by slot */
