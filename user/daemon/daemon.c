@@ -81,7 +81,7 @@ static void on_event(const struct event *event, void *argument)
 {
 	struct daemon *daemon = argument;
 
-	uint64_t planned, now;
+	uint64_t planned = 0, now;
 
 	if (!keeper_take_event(daemon->keeper, event))
 		return;
@@ -131,7 +131,7 @@ static int open_reader(struct daemon *daemon)
 /* Never later than it would have come: under constant change it would not come at all. */
 static int audit_soon(struct daemon *daemon)
 {
-	uint64_t now, planned;
+	uint64_t now, planned = 0;
 	int err = sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now);
 
 	if (err >= 0)

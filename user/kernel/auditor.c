@@ -174,7 +174,11 @@ int auditor_run(struct auditor *auditor, bool repair, struct audit_counts *ret_c
 int auditor_adjust(struct auditor *auditor, const struct audit_adjustment *adjustment)
 {
 	struct audit_adjustment request = *adjustment;
-	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &request, .ctx_size_in = sizeof(request));
+	struct bpf_test_run_opts options = {
+		.sz = sizeof(options),
+		.ctx_in = &request,
+		.ctx_size_in = sizeof(request),
+	};
 	int err =
 		bpf_prog_test_run_opts(bpf_program__fd(auditor->skeleton->progs.adjust), &options);
 

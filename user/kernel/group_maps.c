@@ -230,7 +230,7 @@ int group_maps_find_listeners(uint32_t id, int *ret_listeners)
 
 int group_maps_sample(const struct group_maps *maps, uint32_t *ret_prog_id)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, options);
+	struct bpf_test_run_opts options = { .sz = sizeof(options) };
 
 	if (bpf_prog_test_run_opts(maps->sample, &options) < 0)
 		return -errno;
