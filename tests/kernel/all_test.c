@@ -84,7 +84,7 @@ Test(all, all_takes_the_groups_that_match_now_and_later_and_no_others)
 	*strrchr(glob, '0') = '?';
 	program_start(&daemon, NULL,
 		      (const char *const[]){ "run", "--all", "--match", glob, "--match",
-					     "command=epoll-w?rker", "--match", "user=root",
+					     "command=epoll-w?rker", "--match", "user=0",
 					     "--policy", "p2c", "--detach-on-exit", NULL });
 	await_steered(&now.servers.endpoint);
 	start_on(&later, 5);
