@@ -4,6 +4,10 @@ O ?= build
 V ?= 0
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
+SYSCONFDIR ?= /etc
+MANDIR ?= $(PREFIX)/share/man
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 WERROR ?= 0
 # Comma-separated sanitizers for everything that runs in user space; `make asan` sets it.
 SANITIZE ?=
@@ -107,10 +111,11 @@ bench: $(LOAD) ## Build the load generator
 tests: all bench $(TESTS) ## Build all test programs and what they run
 
 .PHONY: test
-test: ## Run the unit, kernel and apps tests on this kernel
+test: ## Run the unit, kernel, apps and install tests on this kernel
 	$(Q)scripts/test unit
 	$(Q)scripts/test kernel
 	$(Q)scripts/test apps
+	$(Q)scripts/test install
 
 .PHONY: asan
 asan: ## Run the unit and kernel tests with address and undefined behaviour sanitizers
@@ -169,7 +174,7 @@ SHELL_SCRIPTS = $(shell grep -lE '^\#!.*[/ ](ba|da)?sh( |$$)' .ci/* scripts/* te
 .PHONY: lint-shell
 lint-shell:
 	$(call say,SHELL,.)
-	$(Q)shellcheck $(SHELL_SCRIPTS)
+	$(Q)shellcheck $(SHELL_SCRIPTS) scripts/socksteer.bash
 
 FORMATTED = $(filter-out %.def,$(HEADERS)) $(C_SRC) $(FUZZ_SRC) $(BPF_SRC) $(TEST_BPF_SRC)
 
@@ -216,13 +221,29 @@ format: ## Rewrite the sources in the project's format
 .PHONY: compdb
 compdb: $(O)/compile_commands.json ## Write compile_commands.json for clang's tools
 
+# A configuration that is there is the administrator's: it is not overwritten, and removed only when it still
+# is the sample.
+CONFIG := $(DESTDIR)$(SYSCONFDIR)/socksteer.conf
+CONFIG_SAMPLE := $(wildcard scripts/socksteer.conf)
+
 .PHONY: install
-install: all ## Install the program below DESTDIR and PREFIX
+install: all ## Install below DESTDIR and PREFIX: program, unit, man pages, completion, sample configuration
 	install -D -m 755 $(O)/socksteer $(DESTDIR)$(BINDIR)/socksteer
+	install -D -m 644 scripts/socksteer.8 $(DESTDIR)$(MANDIR)/man8/socksteer.8
+	install -D -m 644 scripts/socksteer.conf.5 $(DESTDIR)$(MANDIR)/man5/socksteer.conf.5
+	install -D -m 644 scripts/socksteer.bash $(DESTDIR)$(COMPLETIONDIR)/socksteer
+	install -d $(DESTDIR)$(UNITDIR)
+	sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|' scripts/socksteer.service \
+		>$(DESTDIR)$(UNITDIR)/socksteer.service
+	chmod 644 $(DESTDIR)$(UNITDIR)/socksteer.service
+	$(if $(CONFIG_SAMPLE),[ -e $(CONFIG) ] || install -D -m 644 $(CONFIG_SAMPLE) $(CONFIG))
 
 .PHONY: uninstall
-uninstall: ## Remove what install has put there
-	rm -f $(DESTDIR)$(BINDIR)/socksteer
+uninstall: ## Remove what install has put there; a configuration that was changed stays
+	rm -f $(DESTDIR)$(BINDIR)/socksteer $(DESTDIR)$(MANDIR)/man8/socksteer.8 \
+		$(DESTDIR)$(MANDIR)/man5/socksteer.conf.5 $(DESTDIR)$(COMPLETIONDIR)/socksteer \
+		$(DESTDIR)$(UNITDIR)/socksteer.service
+	$(if $(CONFIG_SAMPLE),! cmp -s $(CONFIG_SAMPLE) $(CONFIG) || rm $(CONFIG))
 
 .PHONY: clean
 clean: ## Remove everything that was built

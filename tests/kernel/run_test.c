@@ -12,6 +12,7 @@
 #include "steering/attach.h"
 #include "steering/scan.h"
 #include "support/clients.h"
+#include "support/daemon.h"
 #include "support/plain_group.h"
 #include "support/program.h"
 #include "support/sandbox.h"
@@ -33,49 +34,6 @@
 #include <unistd.h>
 
 TestSuite(run, .init = scene_enter, .timeout = TEST_SECONDS);
-
-/* What a test waits for: the number of listeners in slots of a steered group. */
-struct expected {
-	const struct scene *scene;
-	size_t nr_listeners;
-};
-
-/* True if the group is steered, and as many listeners as expected are in slots. */
-static bool is_steered(void *argument)
-{
-	const struct expected *expected = argument;
-	struct status status CLEANUP(status_done) = {};
-	struct failure failure = {};
-	char text[ENDPOINT_TEXT_BYTES];
-	struct group_spec spec;
-
-	spec_of_endpoint(&expected->scene->servers.endpoint, text, &spec);
-	return !status_read(&spec, &status, &failure) && status.nr_groups == 1 &&
-	       status.groups[0].steered && status.groups[0].nr_listeners == expected->nr_listeners;
-}
-
-static void await_steered(const struct scene *scene, size_t nr_listeners)
-{
-	struct expected expected = { scene, nr_listeners };
-
-	cr_assert(wait_until(is_steered, &expected, DEADLINE_MS), "never %zu listeners steered",
-		  nr_listeners);
-}
-
-static void run_start(struct program *daemon, const struct scene *scene, const char *option)
-{
-	program_start(daemon, NULL,
-		      (const char *const[]){ "run", scene->port, "--netns", scene->netns, option,
-					     NULL });
-}
-
-/* Ends the daemon as systemd does, and expects that it ends well. */
-static void run_stop(struct program *daemon, struct said *said)
-{
-	kill(daemon->pid, SIGTERM);
-	program_wait(daemon, said);
-	cr_expect_eq(said->code, EXIT_DONE, "%s", said->error);
-}
 
 /* Sockets among the descriptors of a process. */
 static size_t count_sockets(pid_t pid)
@@ -105,18 +63,18 @@ Test(run, a_listener_that_joins_gets_a_slot_and_one_that_leaves_loses_it)
 	struct scene scene;
 
 	scene_start(&scene, "--workers", "2");
-	run_start(&daemon, &scene, NULL);
-	await_steered(&scene, 2);
+	daemon_start(&daemon, NULL, &scene, NULL);
+	await_steered_listeners(&scene, 2);
 	servers_start(&joined, "--workers", "3", "--port", scene.port + 1);
-	await_steered(&scene, 5);
+	await_steered_listeners(&scene, 5);
 	servers_kill(&joined, 1, SIGKILL);
-	await_steered(&scene, 4);
+	await_steered_listeners(&scene, 4);
 	cr_expect_eq(count_sockets(daemon.pid), 0, "the daemon holds a socket");
 	servers_stop(&joined);
-	await_steered(&scene, 2);
-	run_stop(&daemon, &said);
+	await_steered_listeners(&scene, 2);
+	daemon_stop(&daemon, &said);
 	/* It ended, steering did not. */
-	await_steered(&scene, 2);
+	await_steered_listeners(&scene, 2);
 	cr_expect(strstr(said.error, "joined") != NULL, "%s", said.error);
 }
 
@@ -128,13 +86,13 @@ Test(run, a_group_that_appears_later_and_one_that_comes_back_are_steered)
 
 	scene_start(&scene, "--workers", "2");
 	servers_stop(&scene.servers);
-	run_start(&daemon, &scene, NULL);
+	daemon_start(&daemon, NULL, &scene, NULL);
 	scene_start(&again, "--workers", "3", "--port", scene.port + 1);
-	await_steered(&again, 3);
+	await_steered_listeners(&again, 3);
 	servers_stop(&again.servers);
 	scene_start(&again, "--workers", "4", "--port", scene.port + 1);
-	await_steered(&again, 4);
-	run_stop(&daemon, &said);
+	await_steered_listeners(&again, 4);
+	daemon_stop(&daemon, &said);
 	cr_expect(strstr(said.error, "came back and is steered again") != NULL, "%s", said.error);
 }
 
@@ -145,9 +103,9 @@ Test(run, detach_on_exit_leaves_nothing)
 	struct scene scene;
 
 	scene_start(&scene, "--workers", "2");
-	run_start(&daemon, &scene, "--detach-on-exit");
-	await_steered(&scene, 2);
-	run_stop(&daemon, &said);
+	daemon_start(&daemon, NULL, &scene, "--detach-on-exit");
+	await_steered_listeners(&scene, 2);
+	daemon_stop(&daemon, &said);
 	expect_untouched(&scene.servers.endpoint, "the end of run");
 }
 
@@ -159,17 +117,17 @@ Test(run, a_second_daemon_is_refused_and_a_killed_one_can_be_followed)
 	struct scene scene;
 
 	scene_start(&scene, "--workers", "2");
-	run_start(&daemon, &scene, NULL);
-	await_steered(&scene, 2);
+	daemon_start(&daemon, NULL, &scene, NULL);
+	await_steered_listeners(&scene, 2);
 	program_run(&second, "run", scene.port, "--netns", scene.netns);
 	cr_expect_eq(second.code, EXIT_FAILED);
 	cr_expect(strstr(second.error, "another \"socksteer run\"") != NULL, "%s", second.error);
 	kill(daemon.pid, SIGKILL);
 	program_wait(&daemon, &killed);
-	await_steered(&scene, 2);
-	run_start(&daemon, &scene, "--detach-on-exit");
-	await_steered(&scene, 2);
-	run_stop(&daemon, &followed);
+	await_steered_listeners(&scene, 2);
+	daemon_start(&daemon, NULL, &scene, "--detach-on-exit");
+	await_steered_listeners(&scene, 2);
+	daemon_stop(&daemon, &followed);
 	expect_untouched(&scene.servers.endpoint, "the end of the second run");
 }
 
@@ -246,27 +204,25 @@ static void await_words(const struct program *daemon, const char *words, size_t 
 Test(run, another_program_over_ours_is_noticed_reported_once_and_not_fought)
 {
 	struct said said CLEANUP(said_done) = {}, forced CLEANUP(said_done) = {};
-	struct expected none;
 	struct servers joined;
 	struct program daemon;
 	struct scene scene;
 
 	scene_start(&scene, "--workers", "2");
-	run_start(&daemon, &scene, NULL);
-	await_steered(&scene, 2);
+	daemon_start(&daemon, NULL, &scene, NULL);
+	await_steered_listeners(&scene, 2);
 	attach_other(&scene);
 	await_words(&daemon, "another program was attached over ours", 1);
 	/* A change of the group makes the daemon look at it again. */
 	servers_start(&joined, "--workers", "1", "--port", scene.port + 1);
-	none = (struct expected){ &scene, 2 };
-	cr_expect(!is_steered(&none));
+	cr_expect(!has_steered_listeners(&scene, 2));
 	program_run(&forced, "attach", scene.port, "--netns", scene.netns, "--force");
 	cr_assert_eq(forced.code, EXIT_DONE, "%s", forced.error);
-	await_steered(&scene, 3);
+	await_steered_listeners(&scene, 3);
 	servers_stop(&joined);
-	await_steered(&scene, 2);
+	await_steered_listeners(&scene, 2);
 	cr_expect_eq(count_words(&daemon, "another program was attached over ours"), 1);
-	run_stop(&daemon, &said);
+	daemon_stop(&daemon, &said);
 }
 
 Test(run, a_detach_by_hand_is_respected_until_it_is_taken_back)
@@ -277,16 +233,16 @@ Test(run, a_detach_by_hand_is_respected_until_it_is_taken_back)
 	struct scene scene;
 
 	scene_start(&scene, "--workers", "2");
-	run_start(&daemon, &scene, NULL);
-	await_steered(&scene, 2);
+	daemon_start(&daemon, NULL, &scene, NULL);
+	await_steered_listeners(&scene, 2);
 	program_succeeds("detach", scene.port, "--netns", scene.netns);
 	expect_untouched(&scene.servers.endpoint, "a detach by hand");
 	await_words(&daemon, "detached by hand", 1);
 	expect_untouched(&scene.servers.endpoint, "a daemon that knows of it");
 	scene_attach(&scene);
 	servers_start(&joined, "--workers", "1", "--port", scene.port + 1);
-	await_steered(&scene, 3);
-	run_stop(&daemon, &said);
+	await_steered_listeners(&scene, 3);
+	daemon_stop(&daemon, &said);
 }
 
 Test(run, after_everything_was_detached_by_hand_a_signal_takes_it_back)
@@ -297,17 +253,17 @@ Test(run, after_everything_was_detached_by_hand_a_signal_takes_it_back)
 	struct scene scene;
 
 	scene_start(&scene, "--workers", "2");
-	run_start(&daemon, &scene, NULL);
-	await_steered(&scene, 2);
+	daemon_start(&daemon, NULL, &scene, NULL);
+	await_steered_listeners(&scene, 2);
 	program_succeeds("detach", "--all");
 	await_words(&daemon, "everything was detached by hand", 1);
 	servers_start(&joined, "--workers", "1", "--port", scene.port + 1);
 	expect_untouched(&scene.servers.endpoint, "a detach of everything");
 	kill(daemon.pid, SIGHUP);
-	await_steered(&scene, 3);
+	await_steered_listeners(&scene, 3);
 	servers_stop(&joined);
-	await_steered(&scene, 2);
-	run_stop(&daemon, &said);
+	await_steered_listeners(&scene, 2);
+	daemon_stop(&daemon, &said);
 }
 
 /* Opens and closes a listener of its own so often that the ring of events overflows. */
@@ -374,15 +330,15 @@ Test(run, events_that_were_lost_are_made_up_for_by_a_scan)
 	struct scene scene;
 
 	scene_start(&scene, "--workers", "2");
-	run_start(&daemon, &scene, NULL);
-	await_steered(&scene, 2);
+	daemon_start(&daemon, NULL, &scene, NULL);
+	await_steered_listeners(&scene, 2);
 	await_quiet(&daemon);
 	kill(daemon.pid, SIGSTOP);
 	fill_ring();
 	servers_start(&joined, "--workers", "2", "--port", scene.port + 1);
 	kill(daemon.pid, SIGCONT);
-	await_steered(&scene, 4);
-	run_stop(&daemon, &said);
+	await_steered_listeners(&scene, 4);
+	daemon_stop(&daemon, &said);
 }
 
 /* Makes the pins look like those of a version to come, whose settings are larger. */
@@ -456,12 +412,12 @@ Test(run, pins_of_another_layout_are_taken_over_while_connections_come)
 	age_pins();
 	visits.to = &scene.servers.endpoint;
 	cr_assert_eq(pthread_create(&thread, NULL, visit_on, &visits), 0);
-	run_start(&daemon, &scene, NULL);
-	await_steered(&scene, 4);
+	daemon_start(&daemon, NULL, &scene, NULL);
+	await_steered_listeners(&scene, 4);
 	atomic_store(&visits.stop, true);
 	pthread_join(thread, NULL);
 	cr_expect(wait_until(holds_twenty, &scene, DEADLINE_MS), "the counters are off");
-	run_stop(&daemon, &said);
+	daemon_stop(&daemon, &said);
 	cr_expect(strstr(said.error, "another version's layout") != NULL, "%s", said.error);
 	program_succeeds("audit");
 }

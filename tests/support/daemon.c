@@ -38,6 +38,14 @@ void config_file_write(const struct config_file *file, const char *format, ...)
 	cr_assert_eq(pwrite(file->fd, text, (size_t)length, 0), length);
 }
 
+void daemon_start(struct program *ret_daemon, const struct program_setup *setup,
+		  const struct scene *scene, const char *option)
+{
+	program_start(ret_daemon, setup,
+		      (const char *const[]){ "run", scene->port, "--netns", scene->netns, option,
+					     NULL });
+}
+
 /* True if the daemon's log has this in it. */
 struct said_wait {
 	const struct program *daemon;
@@ -98,6 +106,38 @@ void await_not_steered(const struct endpoint *endpoint)
 	struct steered_wait wait = { endpoint, false };
 
 	cr_assert(wait_until(is_as_expected, &wait, DEADLINE_MS), "steered for ever");
+}
+
+bool has_steered_listeners(const struct scene *scene, size_t nr_listeners)
+{
+	struct status status CLEANUP(status_done) = {};
+	struct failure failure = {};
+	char text[ENDPOINT_TEXT_BYTES];
+	struct group_spec spec;
+
+	spec_of_endpoint(&scene->servers.endpoint, text, &spec);
+	return !status_read(&spec, &status, &failure) && status.nr_groups == 1 &&
+	       status.groups[0].steered && status.groups[0].nr_listeners == nr_listeners;
+}
+
+struct listeners_wait {
+	const struct scene *scene;
+	size_t nr_listeners;
+};
+
+static bool are_steered(void *argument)
+{
+	const struct listeners_wait *wait = argument;
+
+	return has_steered_listeners(wait->scene, wait->nr_listeners);
+}
+
+void await_steered_listeners(const struct scene *scene, size_t nr_listeners)
+{
+	struct listeners_wait wait = { scene, nr_listeners };
+
+	cr_assert(wait_until(are_steered, &wait, DEADLINE_MS), "never %zu listeners steered",
+		  nr_listeners);
 }
 
 void expect_setting(const struct endpoint *endpoint, const char *name, const char *expected)

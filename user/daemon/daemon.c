@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/keeper.h"
+#include "daemon/privileges.h"
 #include "kernel/event_reader.h"
 
 #include <errno.h>
@@ -317,7 +318,9 @@ int daemon_run(const struct daemon_options *options, struct failure *failure)
 	if (err)
 		return failure_set(failure, EXIT_FAILED, -err, "cannot block signals: %s",
 				   strerror(-err));
-	err = keeper_new(options, &daemon.keeper, failure);
+	err = privileges_drop(failure);
+	if (!err)
+		err = keeper_new(options, &daemon.keeper, failure);
 	if (err)
 		return err;
 	err = build_loop(&daemon);

@@ -9,7 +9,6 @@
 #include "daemon/remarks.h"
 #include "daemon/watch.h"
 #include "kernel/auditor.h"
-#include "kernel/features.h"
 #include "kernel/iterate.h"
 #include "kernel/pins.h"
 #include "kernel/tables.h"
@@ -79,8 +78,14 @@ static int take_daemon_lock(int *ret_fd, struct failure *failure)
 	snprintf(path, sizeof(path), RUN_PATH "/daemon-%lu.lock", (unsigned long)bpffs.st_dev);
 	mkdir(RUN_PATH, 0755);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* Without CAP_DAC_OVERRIDE, which is given up, owners count for root too. */
+	if (fd < 0 && (errno == EACCES || errno == ENOENT))
+		return failure_set(failure, EXIT_MISSING, errno,
+				   "cannot open the lock %s: user %u has to own " RUN_PATH
+				   " and what is in it: \"install -d -o USER " RUN_PATH "\"",
+				   path, geteuid());
 	if (fd < 0)
-		return failure_set(failure, EXIT_FAILED, errno, "cannot open %s: %s", path,
+		return failure_set(failure, EXIT_FAILED, errno, "cannot open the lock %s: %s", path,
 				   strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return failure_set(
@@ -129,8 +134,6 @@ int keeper_new(const struct daemon_options *options, struct keeper **ret_keeper,
 	keeper->lock = -1;
 	keeper->orders_are_new = true;
 	err = orders_init(options, &keeper->orders, failure);
-	if (!err)
-		err = rights_check(PURPOSE_CHANGE, failure);
 	if (!err)
 		err = pins_check(failure);
 	if (!err)

@@ -21,11 +21,13 @@ static const struct {
 	const char *name;
 	const char *use;
 	enum purpose purpose; /* the least purpose that needs it */
-} rights[] = {
+} needs[] = {
 	{ CAP_BPF, "CAP_BPF", "load BPF programs", PURPOSE_LOOK },
 	{ CAP_PERFMON, "CAP_PERFMON", "read and trace kernel state", PURPOSE_LOOK },
 	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "copy the workers' listeners", PURPOSE_CHANGE },
 };
+
+#define NR_NEEDS (sizeof(needs) / sizeof(needs[0]))
 
 /* What each live signal reads; bpf/listener.h asks the same of CO-RE. */
 static const struct {
@@ -50,10 +52,14 @@ static int btf_missing(struct failure *failure)
  * Where vmlinux has no bpf_rdonly_cast (before 6.2), libbpf looks for it in the modules' types, and
  * the kernel shows those to CAP_SYS_ADMIN only. Delete it when 6.1 is no longer supported.
  */
+static bool needs_modules(const struct btf *btf)
+{
+	return btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) < 0;
+}
+
 static int modules_check(const struct btf *btf, struct failure *failure)
 {
-	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SYS_ADMIN) ||
-	    btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0)
+	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SYS_ADMIN) || !needs_modules(btf))
 		return 0;
 	return failure_set(failure, EXIT_MISSING, EPERM,
 			   "CAP_SYS_ADMIN is missing, which kernels before 6.2 need to load BPF "
@@ -86,14 +92,33 @@ int rights_check(enum purpose purpose, struct failure *failure)
 	if (capng_get_caps_process())
 		return failure_set(failure, EXIT_MISSING, EPERM,
 				   "cannot read this process's capabilities");
-	for (i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
-		if (rights[i].purpose <= purpose &&
-		    !capng_have_capability(CAPNG_EFFECTIVE, rights[i].capability))
+	for (i = 0; i < NR_NEEDS; i++)
+		if (needs[i].purpose <= purpose &&
+		    !capng_have_capability(CAPNG_EFFECTIVE, needs[i].capability))
 			return failure_set(failure, EXIT_MISSING, EPERM,
 					   "%s is missing, which is needed to %s: run as root, or "
 					   "grant CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
-					   rights[i].name, rights[i].use);
+					   needs[i].name, needs[i].use);
 	return btf_check(failure);
+}
+
+int rights_needed(struct right ret_rights[RIGHTS_MAX], size_t *ret_nr_rights,
+		  struct failure *failure)
+{
+	struct btf *btf;
+	size_t i;
+
+	kernel_log_start();
+	btf = btf__load_vmlinux_btf();
+	if (!btf)
+		return btf_missing(failure);
+	for (i = 0; i < NR_NEEDS; i++)
+		ret_rights[i] = (struct right){ needs[i].capability, needs[i].name };
+	if (needs_modules(btf))
+		ret_rights[i++] = (struct right){ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" };
+	btf__free(btf);
+	*ret_nr_rights = i;
+	return 0;
 }
 
 static bool btf_has_field(const struct btf *btf, const char *type, const char *field)

@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #define LOCK_TRIES 50
 #define LOCK_PAUSE_MS 100
@@ -26,11 +27,37 @@ int pins_check(struct failure *failure)
 	return 0;
 }
 
+/*
+ * Root owns what it mounts, so it is refused only where it has given up CAP_DAC_OVERRIDE, as the daemon
+ * has, and the bpffs or the pins are another user's.
+ */
+static int owner_check(struct failure *failure)
+{
+	bool has_pins = !access(PINS_PATH, F_OK);
+	int mode = R_OK | X_OK | (has_pins ? 0 : W_OK);
+	const char *path = BPFFS_PATH;
+
+	if (!faccessat(AT_FDCWD, path, mode, AT_EACCESS)) {
+		path = PINS_PATH;
+		if (!has_pins || !faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS))
+			return 0;
+	}
+	return failure_set(
+		failure, EXIT_MISSING, errno,
+		"user %u cannot keep pins in %s: %s; run as its owner, or make " PINS_PATH
+		" that user's, in a " BPFFS_PATH " that it may read",
+		geteuid(), path, strerror(errno));
+}
+
 int pins_lock(int *ret_fd, struct failure *failure)
 {
-	int fd CLEANUP(cleanup_fd) = open(BPFFS_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int tries;
+	int fd CLEANUP(cleanup_fd) = -1;
+	int err, tries;
 
+	err = owner_check(failure);
+	if (err)
+		return err;
+	fd = open(BPFFS_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return failure_set(failure, EXIT_FAILED, errno, "cannot open " BPFFS_PATH ": %s",
 				   strerror(errno));
@@ -100,7 +127,8 @@ int pins_remove(const char *folder)
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
 	err = remove_entries(dir);
-	if (!err && rmdir(path) && errno != ENOENT)
+	/* Who owns the folder but not the bpffs around it leaves it there, empty. */
+	if (!err && rmdir(path) && errno != ENOENT && (folder || errno != EACCES))
 		err = -errno;
 	return err;
 }

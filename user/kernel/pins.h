@@ -23,7 +23,10 @@
 /* EXIT_MISSING with what to do when no bpffs is mounted. */
 int pins_check(struct failure *failure);
 
-/* Takes the lock, waiting a few seconds at most; closing *ret_fd gives it back. */
+/*
+ * Takes the lock, waiting a few seconds at most; closing *ret_fd gives it back. EXIT_MISSING where the
+ * pins are another user's.
+ */
 int pins_lock(int *ret_fd, struct failure *failure);
 
 /* PINS_PATH/folder/name, or without folder if that is NULL. -ENAMETOOLONG. */
