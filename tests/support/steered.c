@@ -128,7 +128,7 @@ static void member_read(const struct steered *steered, uint32_t slot, struct mem
 
 static void members_read(const struct steered *steered, struct member members[MAX_SLOTS])
 {
-	cr_assert_eq(values_read(steered->maps.members, members, MAX_SLOTS), 0);
+	cr_assert_eq(values_read(steered->maps.members, members, sizeof(*members), MAX_SLOTS), 0);
 }
 
 static void loads_read(const struct steered *steered, struct load loads[NR_SEEN_SLOTS])

@@ -19,7 +19,7 @@
  * burst is acted upon after SETTLE_USEC, so that its companions are in the same scan; and once more
  * after CHECK_USEC, when the new workers watch their listeners.
  */
-#define SETTLE_USEC 2000
+#define SETTLE_USEC 1000
 #define CHECK_USEC 100000
 
 /*

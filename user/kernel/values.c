@@ -6,6 +6,8 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 int value_read(int map, uint32_t key, void *ret_value)
 {
@@ -17,18 +19,16 @@ int value_write(int map, uint32_t key, const void *value)
 	return bpf_map_update_elem(map, &key, value, BPF_ANY) ? -errno : 0;
 }
 
-int values_read(int map, void *ret_values, uint32_t nr_rows)
+/* Without a copy for each row: the whole table is some pages of memory. */
+int values_read(int map, void *ret_values, size_t value_bytes, uint32_t nr_rows)
 {
-	uint32_t *keys CLEANUP(cleanup_free) = calloc(nr_rows, sizeof(*keys));
-	uint32_t cursor, count = nr_rows;
+	void *rows = mmap(NULL, value_bytes * nr_rows, PROT_READ, MAP_SHARED, map, 0);
 
-	if (!keys)
-		return -ENOMEM;
-	/* The kernel ends a complete batch with ENOENT. */
-	if (bpf_map_lookup_batch(map, NULL, &cursor, keys, ret_values, &count, NULL) &&
-	    errno != ENOENT)
+	if (rows == MAP_FAILED)
 		return -errno;
-	return count == nr_rows ? 0 : -EIO;
+	memcpy(ret_values, rows, value_bytes * nr_rows);
+	munmap(rows, value_bytes * nr_rows);
+	return 0;
 }
 
 int load_read(int map, uint32_t row, struct load *ret_load)

@@ -6,13 +6,17 @@
 #define SOCKSTEER_KERNEL_VALUES_H
 
 #include "socksteer/types.h"
+#include <stddef.h>
 #include <stdint.h>
 
 int value_read(int map, uint32_t key, void *ret_value);
 int value_write(int map, uint32_t key, const void *value);
 
-/* The whole map, nr_rows values of the map's type, in one call. */
-int values_read(int map, void *ret_values, uint32_t nr_rows);
+/*
+ * The whole map, nr_rows values of value_bytes each, a multiple of 8. Only of maps that are made for it
+ * (BPF_F_MMAPABLE): workers, listener_info, members.
+ */
+int values_read(int map, void *ret_values, size_t value_bytes, uint32_t nr_rows);
 
 /* Sums of per-CPU rows over all possible CPUs. */
 int load_read(int map, uint32_t row, struct load *ret_load);

@@ -125,7 +125,7 @@ static int add_subjects(struct audit *audit, const struct pinned_group *pinned,
 	group->rows = calloc(MAX_SLOTS, sizeof(*group->rows));
 	if (!members || !group->rows)
 		return out_of_memory(audit);
-	err = values_read(pinned->maps.members, members, MAX_SLOTS);
+	err = values_read(pinned->maps.members, members, sizeof(*members), MAX_SLOTS);
 	if (err)
 		return maps_failed(audit, err);
 	for (slot = 0; slot < MAX_SLOTS; slot++) {

@@ -54,7 +54,7 @@ static int note_other(const struct pinned_group *other, uint32_t row, char text[
 
 	if (!members)
 		return -ENOMEM;
-	err = values_read(other->maps.members, members, MAX_SLOTS);
+	err = values_read(other->maps.members, members, sizeof(*members), MAX_SLOTS);
 	if (err)
 		return err;
 	for (slot = 0; slot < MAX_SLOTS; slot++)

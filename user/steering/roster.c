@@ -15,9 +15,10 @@ int roster_read(const struct tables *tables, struct roster **ret_roster)
 	if (!roster)
 		return -ENOMEM;
 	roster->tables = tables;
-	err = values_read(tables->workers, roster->workers, MAX_WORKERS);
+	err = values_read(tables->workers, roster->workers, sizeof(*roster->workers), MAX_WORKERS);
 	if (!err)
-		err = values_read(tables->listener_info, roster->listeners, MAX_LISTENERS);
+		err = values_read(tables->listener_info, roster->listeners,
+				  sizeof(*roster->listeners), MAX_LISTENERS);
 	if (!err)
 		*ret_roster = TAKE_PTR(roster);
 	return err;

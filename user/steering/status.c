@@ -91,7 +91,7 @@ static int fill_listeners(const struct source *source, struct status_group *grou
 	group->listeners = calloc(MAX_SLOTS, sizeof(*group->listeners));
 	if (!members || !group->listeners)
 		return -ENOMEM;
-	err = values_read(source->pinned->maps.members, members, MAX_SLOTS);
+	err = values_read(source->pinned->maps.members, members, sizeof(*members), MAX_SLOTS);
 	for (slot = 0; slot < MAX_SLOTS && !err; slot++) {
 		struct status_listener *listener = &group->listeners[group->nr_listeners];
 

@@ -236,7 +236,9 @@ static int sync_read(struct sync *sync)
 {
 	int err = value_read(sync->maps->settings, 0, &sync->settings);
 
-	return err ? err : values_read(sync->maps->members, sync->members, MAX_SLOTS);
+	return err ? err :
+		     values_read(sync->maps->members, sync->members, sizeof(*sync->members),
+				 MAX_SLOTS);
 }
 
 static int add_missing(struct sync *sync, struct sync_report *report)
