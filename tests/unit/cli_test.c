@@ -84,6 +84,7 @@ Test(cli, help_lists_every_command)
 		"  status   show the load and the share of each listener of the steered groups\n"
 		"  top      watch the load of all listeners on a terminal\n"
 		"  events   show what happens, as it happens\n"
+		"  metrics  print the same figures once, as Prometheus reads them\n"
 		"  policy   switch the policy of a steered group\n"
 		"  set      show or change the settings of a steered group\n"
 		"  drain    give a worker no new connections, and let it finish those it holds\n"

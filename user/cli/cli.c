@@ -85,6 +85,14 @@ const struct command commands[] = {
 		.run = command_events,
 	},
 	{
+		.name = "metrics",
+		.usage = "",
+		.summary = "print the same figures once, as Prometheus reads them",
+		.help = metrics_help,
+		.more = metrics_more,
+		.run = command_metrics,
+	},
+	{
 		.name = "policy",
 		.usage = "GROUP NAME [--pid PID] [--netns INODE|PATH]",
 		.summary = "switch the policy of a steered group",
