@@ -175,13 +175,15 @@ const struct command commands[] = {
 	{
 		.name = "run",
 		.usage = "[GROUP...] [--config FILE] [--check] [--all [--match KEY=GLOB]...] "
-			 "[--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit]",
+			 "[--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit] "
+			 "[--metrics ADDR:PORT]",
 		.summary = "keep groups steered while listeners come and go",
 		.help = run_help,
 		.option_help = run_option_help,
 		.more = run_more,
 		.options = OPTION_CONFIG | OPTION_CHECK | OPTION_ALL | OPTION_MATCH |
-			   OPTION_POLICY | OPTION_DETACH_ON_EXIT | TELL_GROUPS_APART,
+			   OPTION_POLICY | OPTION_DETACH_ON_EXIT | OPTION_METRICS |
+			   TELL_GROUPS_APART,
 		.max_arguments = MAX_RUN_GROUPS,
 		.takes_group = true,
 		.lists_policies = true,
