@@ -171,6 +171,7 @@ static const struct option_case option_cases[] = {
 	{ OPTION_WAIT, "--wait" },
 	{ OPTION_MATCH, "--match" },
 	{ OPTION_DETACH_ON_EXIT, "--detach-on-exit" },
+	{ OPTION_METRICS, "--metrics" },
 };
 
 static void expect_help(const struct command *command, const char *help)
@@ -342,6 +343,13 @@ static const struct bad_case bad_cases[] = {
 	  "--width takes a number of columns, 20 to 1000, not \"19\"" },
 	{ "socksteer top --width 80", "top: --width is for --once" TOP_USAGE },
 	{ "socksteer status 1.2.3.4", "\"1.2.3.4\"" NO_GROUP },
+	{ "socksteer metrics 80", "metrics: too many arguments; usage: socksteer metrics" },
+	{ "socksteer run 80 --metrics", "run: --metrics needs a value" },
+	{ "socksteer run 80 --metrics 9000",
+	  "--metrics takes 127.0.0.1:PORT or [::1]:PORT, not \"9000\"" },
+	{ "socksteer run 80 --metrics 0.0.0.0:9000",
+	  "--metrics 0.0.0.0:9000: other machines could read that; only 127.0.0.1 and [::1] are "
+	  "served" },
 	{ "socksteer policy", "policy: too few arguments" POLICY_USAGE },
 	{ "socksteer policy 80", "policy: too few arguments" POLICY_USAGE },
 	{ "socksteer policy 80 p2c hash", "policy: too many arguments" POLICY_USAGE },
