@@ -178,15 +178,27 @@ static enum MHD_Result on_request(void *argument, struct MHD_Connection *connect
 	return refuse(connection, MHD_HTTP_NOT_FOUND, "there is /metrics and /healthz\n");
 }
 
+static unsigned int nr_connections(const struct metrics *metrics)
+{
+	return MHD_get_daemon_info(metrics->server, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
+		->num_connections;
+}
+
 /* Does what can be done without waiting, and finds out when there is more. */
 static int metrics_run(struct metrics *metrics)
 {
 	MHD_UNSIGNED_LONG_LONG left_ms;
+	unsigned int nr_before;
 	int err;
 
-	MHD_run(metrics->server);
-	/* A run that closes connections leaves it to the next one to listen again. */
-	MHD_run(metrics->server);
+	/*
+	 * A server that is full does not listen. A run that ends connections leaves it to the next
+	 * one to listen again, and without connections nothing else would cause that.
+	 */
+	do {
+		nr_before = nr_connections(metrics);
+		MHD_run(metrics->server);
+	} while (nr_connections(metrics) < nr_before);
 	if (MHD_get_timeout(metrics->server, &left_ms) != MHD_YES)
 		return sd_event_source_set_enabled(metrics->silence, SD_EVENT_OFF);
 	err = sd_event_source_set_time_relative(metrics->silence, left_ms * 1000);
