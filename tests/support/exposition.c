@@ -24,7 +24,7 @@ enum line_kind {
 static const char *const patterns[NR_LINE_KINDS] = {
 	[LINE_HELP] = "^# HELP (" NAME ") " PRINTABLE "$",
 	[LINE_TYPE] = "^# TYPE (" NAME ") (counter|gauge)$",
-	[LINE_SAMPLE] = "^(" NAME ")(\\{" LABEL "(," LABEL ")*\\})? [0-9]+$",
+	[LINE_SAMPLE] = "^(" NAME ")(\\{" LABEL "(," LABEL ")*\\})? [0-9]+(\\.[0-9]+)?$",
 };
 
 struct reader {

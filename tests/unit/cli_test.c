@@ -263,7 +263,8 @@ struct bad_case {
 	" takes seconds, or a time such as 500ms or 2m, of at least 10ms, not \"" value "\""
 #define RUN_USAGE                                                                                  \
 	"; usage: socksteer run [GROUP...] [--config FILE] [--check] [--all [--match "             \
-	"KEY=GLOB]...] [--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit]"
+	"KEY=GLOB]...] [--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit] "       \
+	"[--metrics ADDR:PORT]"
 #define NO_GROUP                                                                                   \
 	" is not a group; a group is ADDR:PORT, [V6]:PORT, :PORT or PORT, such as 127.0.0.1:8080"
 #define POLICIES "; there is least-loaded, least-conn, p2c, round-robin, hash"

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "socksteer/policy.h"
 #include "steering/names.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ struct group_family {
 	const char *name;
 	const char *help;
 	uint64_t (*value)(const struct status_group *group);
+	uint32_t per_unit; /* how many of the value make 1; 0 if each does */
 };
 
 struct listener_family {
@@ -28,6 +30,7 @@ struct listener_family {
 	const char *type;
 	const char *help;
 	uint64_t (*value)(const struct status_listener *listener);
+	uint32_t per_unit; /* the same */
 };
 
 static uint64_t group_is_steered(const struct status_group *group)
@@ -45,14 +48,30 @@ static uint64_t group_nr_missing(const struct status_group *group)
 	return group->nr_missing;
 }
 
+static uint64_t group_slow_start(const struct status_group *group)
+{
+	return group->settings.slow_start_ns;
+}
+
+static uint64_t group_busy_penalty(const struct status_group *group)
+{
+	return group->settings.busy_penalty;
+}
+
 static const struct group_family group_families[] = {
 	{ "group_steered",
 	  "1 if our program is attached to the group, 0 if the kernel's hash serves it",
-	  group_is_steered },
-	{ "group_listeners", "listeners that have a slot", group_nr_listeners },
+	  group_is_steered, 0 },
+	{ "group_listeners", "listeners that have a slot", group_nr_listeners, 0 },
 	{ "group_listeners_missing",
 	  "listeners that joined and have no slot yet; until they have, the kernel's hash serves the group",
-	  group_nr_missing },
+	  group_nr_missing, 0 },
+	{ "group_slow_start_seconds",
+	  "the setting slow-start: a listener that joins reaches its full share after this",
+	  group_slow_start, 1000000000 },
+	{ "group_busy_penalty_connections",
+	  "the setting busy-penalty: what a worker weighs more while its event loop runs a handler",
+	  group_busy_penalty, LOAD_UNIT },
 };
 
 /* A family of its own for each figure of a listener, all read in the same way. */
@@ -69,25 +88,29 @@ LISTENER_VALUE(queued, queued)
 LISTENER_VALUE(backlog, backlog)
 LISTENER_VALUE(weight, weight)
 LISTENER_VALUE(draining, draining)
+LISTENER_VALUE(slow_start, slow_start_percent)
 #define LOAD_COUNTER(name, text) LISTENER_VALUE(name, load.name)
 #include "socksteer/counters.def"
 
 static const struct listener_family listener_families[] = {
 	{ "listener_held", "gauge", "connections of this listener that are not closed yet",
-	  listener_held },
+	  listener_held, 0 },
 	{ "listener_worker_held", "gauge",
 	  "the same over all listeners of its worker, which is what is compared; not for sums",
-	  listener_worker_held },
-	{ "listener_half_open", "gauge", "handshakes begun and not finished", listener_half_open },
-	{ "listener_queued", "gauge", "connections that wait to be accepted", listener_queued },
+	  listener_worker_held, 0 },
+	{ "listener_half_open", "gauge", "handshakes begun and not finished", listener_half_open, 0 },
+	{ "listener_queued", "gauge", "connections that wait to be accepted", listener_queued, 0 },
 	{ "listener_backlog", "gauge", "connections that may wait to be accepted",
-	  listener_backlog },
+	  listener_backlog, 0 },
 	{ "listener_weight", "gauge", "share of load relative to the other workers",
-	  listener_weight },
+	  listener_weight, 0 },
 	{ "listener_draining", "gauge", "1 if the worker gets no new connections",
-	  listener_draining },
+	  listener_draining, 0 },
+	{ "listener_slow_start_ratio", "gauge",
+	  "how much of its share the listener has reached since it joined", listener_slow_start,
+	  100 },
 #define LOAD_COUNTER(name, text)                                                                   \
-	{ "listener_" #name "_total", "counter", text RESTARTS_WITH_LISTENER, listener_##name },
+	{ "listener_" #name "_total", "counter", text RESTARTS_WITH_LISTENER, listener_##name, 0 },
 #include "socksteer/counters.def"
 };
 
@@ -111,6 +134,15 @@ static void print_label(const char *before, const char *name, const char *value,
 	for (byte = text; *byte; byte++)
 		fprintf(out, "%s%c", *byte == '"' || *byte == '\\' ? "\\" : "", *byte);
 	fputc('"', out);
+}
+
+/* What ends a series. Whole numbers stay exact beyond what a double holds. */
+static void print_value(uint64_t value, uint32_t per_unit, FILE *out)
+{
+	if (per_unit)
+		fprintf(out, "} %.10g\n", (double)value / per_unit);
+	else
+		fprintf(out, "} %" PRIu64 "\n", value);
 }
 
 static void print_group_labels(const struct status_group *group, FILE *out)
@@ -195,7 +227,7 @@ static void print_group_family(const struct group_family *family, const struct s
 	{
 		fprintf(out, PREFIX "%s", family->name);
 		print_group_labels(group, out);
-		fprintf(out, "} %" PRIu64 "\n", family->value(group));
+		print_value(family->value(group), family->per_unit, out);
 	}
 }
 
@@ -285,7 +317,7 @@ static void print_listener_family(const struct listener_family *family, const st
 		for (i = 0; i < group->nr_listeners; i++) {
 			fprintf(out, PREFIX "%s", family->name);
 			print_listener_labels(group, &group->listeners[i], out);
-			fprintf(out, "} %" PRIu64 "\n", family->value(&group->listeners[i]));
+			print_value(family->value(&group->listeners[i]), family->per_unit, out);
 		}
 	}
 }
