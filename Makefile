@@ -23,7 +23,7 @@ PKG_CONFIG ?= pkg-config
 JOBS ?= $(shell nproc)
 
 # What the program links. A library that a floor starts to use is added here and in scripts/setup.
-LIBRARIES := libbpf libelf zlib smartcols jansson libcap-ng libsystemd inih ncursesw
+LIBRARIES := libbpf libelf zlib smartcols jansson libcap-ng libsystemd inih ncursesw libmicrohttpd
 
 FLOORS := base kernel steering daemon show cli
 

@@ -39,7 +39,7 @@ _socksteer_arguments() {
 	case $command in
 	help) [ "$position" -gt 1 ] || _socksteer_commands "$program" ;;
 	attach | run) _socksteer_groups "$program" list ;;
-	version | list) ;;
+	version | list | metrics) ;;
 	*)
 		if [ "$position" -eq 1 ]; then
 			_socksteer_groups "$program" status

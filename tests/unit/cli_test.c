@@ -84,6 +84,7 @@ Test(cli, help_lists_every_command)
 		"  status   show the load and the share of each listener of the steered groups\n"
 		"  top      watch the load of all listeners on a terminal\n"
 		"  events   show what happens, as it happens\n"
+		"  metrics  print the same figures once, as Prometheus reads them\n"
 		"  policy   switch the policy of a steered group\n"
 		"  set      show or change the settings of a steered group\n"
 		"  drain    give a worker no new connections, and let it finish those it holds\n"
@@ -170,6 +171,7 @@ static const struct option_case option_cases[] = {
 	{ OPTION_WAIT, "--wait" },
 	{ OPTION_MATCH, "--match" },
 	{ OPTION_DETACH_ON_EXIT, "--detach-on-exit" },
+	{ OPTION_METRICS, "--metrics" },
 };
 
 static void expect_help(const struct command *command, const char *help)
@@ -261,7 +263,8 @@ struct bad_case {
 	" takes seconds, or a time such as 500ms or 2m, of at least 10ms, not \"" value "\""
 #define RUN_USAGE                                                                                  \
 	"; usage: socksteer run [GROUP...] [--config FILE] [--check] [--all [--match "             \
-	"KEY=GLOB]...] [--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit]"
+	"KEY=GLOB]...] [--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit] "       \
+	"[--metrics ADDR:PORT]"
 #define NO_GROUP                                                                                   \
 	" is not a group; a group is ADDR:PORT, [V6]:PORT, :PORT or PORT, such as 127.0.0.1:8080"
 #define POLICIES "; there is least-loaded, least-conn, p2c, round-robin, hash"
@@ -341,6 +344,13 @@ static const struct bad_case bad_cases[] = {
 	  "--width takes a number of columns, 20 to 1000, not \"19\"" },
 	{ "socksteer top --width 80", "top: --width is for --once" TOP_USAGE },
 	{ "socksteer status 1.2.3.4", "\"1.2.3.4\"" NO_GROUP },
+	{ "socksteer metrics 80", "metrics: too many arguments; usage: socksteer metrics" },
+	{ "socksteer run 80 --metrics", "run: --metrics needs a value" },
+	{ "socksteer run 80 --metrics 9000",
+	  "--metrics takes 127.0.0.1:PORT or [::1]:PORT, not \"9000\"" },
+	{ "socksteer run 80 --metrics 0.0.0.0:9000",
+	  "--metrics 0.0.0.0:9000: other machines could read that; only 127.0.0.1 and [::1] are "
+	  "served" },
 	{ "socksteer policy", "policy: too few arguments" POLICY_USAGE },
 	{ "socksteer policy 80", "policy: too few arguments" POLICY_USAGE },
 	{ "socksteer policy 80 p2c hash", "policy: too many arguments" POLICY_USAGE },

@@ -79,6 +79,27 @@ void text_of_duration(uint64_t ns, char *ret_text, size_t size)
 	snprintf(ret_text, size, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
 }
 
+int text_to_address(const char *text, size_t length, uint32_t *ret_family, uint8_t ret_address[16])
+{
+	bool brackets = length >= 2 && text[0] == '[' && text[length - 1] == ']';
+	char copy[INET6_ADDRSTRLEN];
+	uint8_t address[16] = {};
+
+	if (brackets) {
+		text++;
+		length -= 2;
+	}
+	if (length >= sizeof(copy))
+		return -EINVAL;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	if (inet_pton(brackets ? AF_INET6 : AF_INET, copy, address) != 1)
+		return -EINVAL;
+	*ret_family = brackets ? AF_INET6 : AF_INET;
+	memcpy(ret_address, address, sizeof(address));
+	return 0;
+}
+
 void text_of_address(uint32_t family, const uint8_t address[16], uint32_t port, char *ret_text)
 {
 	char text[INET6_ADDRSTRLEN];

@@ -26,6 +26,12 @@ int text_to_duration(const char *text, uint64_t *ret_ns);
 void text_of_duration(uint64_t ns, char *ret_text, size_t size);
 
 /*
+ * An address as it stands before ":PORT": "127.0.0.1", or "[::1]" in brackets. The first length
+ * bytes of text are all of it; IPv4 takes the first four bytes of ret_address. -EINVAL.
+ */
+int text_to_address(const char *text, size_t length, uint32_t *ret_family, uint8_t ret_address[16]);
+
+/*
  * A socket address as people write it: "127.0.0.1:80", "[::1]:80". family is AF_INET or AF_INET6,
  * address in network order. ret_text holds at least ADDRESS_TEXT_SIZE bytes.
  */

@@ -85,6 +85,14 @@ const struct command commands[] = {
 		.run = command_events,
 	},
 	{
+		.name = "metrics",
+		.usage = "",
+		.summary = "print the same figures once, as Prometheus reads them",
+		.help = metrics_help,
+		.more = metrics_more,
+		.run = command_metrics,
+	},
+	{
 		.name = "policy",
 		.usage = "GROUP NAME [--pid PID] [--netns INODE|PATH]",
 		.summary = "switch the policy of a steered group",
@@ -167,13 +175,15 @@ const struct command commands[] = {
 	{
 		.name = "run",
 		.usage = "[GROUP...] [--config FILE] [--check] [--all [--match KEY=GLOB]...] "
-			 "[--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit]",
+			 "[--policy NAME] [--pid PID] [--netns INODE|PATH] [--detach-on-exit] "
+			 "[--metrics ADDR:PORT]",
 		.summary = "keep groups steered while listeners come and go",
 		.help = run_help,
 		.option_help = run_option_help,
 		.more = run_more,
 		.options = OPTION_CONFIG | OPTION_CHECK | OPTION_ALL | OPTION_MATCH |
-			   OPTION_POLICY | OPTION_DETACH_ON_EXIT | TELL_GROUPS_APART,
+			   OPTION_POLICY | OPTION_DETACH_ON_EXIT | OPTION_METRICS |
+			   TELL_GROUPS_APART,
 		.max_arguments = MAX_RUN_GROUPS,
 		.takes_group = true,
 		.lists_policies = true,

@@ -8,14 +8,11 @@
 #define SOCKSTEER_CLI_CLI_H
 
 #include "base/failure.h"
+#include "base/version.h"
 #include "steering/attach.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-
-#ifndef SOCKSTEER_VERSION
-#define SOCKSTEER_VERSION "0.1.0"
-#endif
 
 struct command {
 	const char *name;
@@ -49,6 +46,7 @@ int command_list(int argc, char **argv, struct failure *failure);
 int command_attach(int argc, char **argv, struct failure *failure);
 int command_detach(int argc, char **argv, struct failure *failure);
 int command_status(int argc, char **argv, struct failure *failure);
+int command_metrics(int argc, char **argv, struct failure *failure);
 int command_policy(int argc, char **argv, struct failure *failure);
 int command_set(int argc, char **argv, struct failure *failure);
 int command_drain(int argc, char **argv, struct failure *failure);
@@ -65,6 +63,7 @@ extern const char list_help[], list_option_help[], list_more[];
 extern const char attach_help[], attach_option_help[], attach_more[];
 extern const char detach_help[], detach_option_help[], detach_more[];
 extern const char status_help[], status_option_help[], status_more[];
+extern const char metrics_help[], metrics_more[];
 extern const char policy_help[], policy_more[];
 extern const char set_help[], set_option_help[], set_more[];
 extern const char drain_help[], drain_option_help[], drain_more[];

@@ -34,6 +34,7 @@ static const struct option all_options[] = {
 	{ "once", no_argument, NULL, OPTION_ONCE },
 	{ "width", required_argument, NULL, OPTION_WIDTH },
 	{ "for", required_argument, NULL, OPTION_FOR },
+	{ "metrics", required_argument, NULL, OPTION_METRICS },
 	{ "help", no_argument, NULL, OPTION_HELP },
 };
 
@@ -196,6 +197,24 @@ static int parse_view_option(int option, struct options *options, struct failure
 	}
 }
 
+static int parse_metrics(const char *text, struct options *options, struct failure *failure)
+{
+	int err = loopback_parse(text, &options->metrics);
+	char quoted[QUOTE_SIZE];
+
+	options->has_metrics = !err;
+	if (!err)
+		return 0;
+	quote(text, quoted);
+	if (err == -EPERM)
+		return failure_set(failure, EXIT_USAGE, EINVAL,
+				   "--metrics %s: other machines could read that; only 127.0.0.1 "
+				   "and [::1] are served",
+				   quoted);
+	return failure_set(failure, EXIT_USAGE, EINVAL,
+			   "--metrics takes 127.0.0.1:PORT or [::1]:PORT, not \"%s\"", quoted);
+}
+
 static int parse_option(int option, char **argv, struct options *options, struct failure *failure)
 {
 	switch (option) {
@@ -227,6 +246,8 @@ static int parse_option(int option, char **argv, struct options *options, struct
 		return 0;
 	case OPTION_MATCH:
 		return patterns_parse(&options->patterns, optarg, failure);
+	case OPTION_METRICS:
+		return parse_metrics(optarg, options, failure);
 	case OPTION_POLICY:
 		options->has_policy = true;
 		return options_parse_policy(optarg, &options->policy, failure);

@@ -9,6 +9,7 @@
 
 #include "base/failure.h"
 #include "cli/cli.h"
+#include "daemon/loopback.h"
 #include "steering/inventory.h"
 #include "steering/pattern.h"
 #include <stdbool.h>
@@ -34,6 +35,7 @@ enum option_set {
 	OPTION_ONCE = 1 << 22,
 	OPTION_WIDTH = 1 << 23,
 	OPTION_FOR = 1 << 24,
+	OPTION_METRICS = 1 << 25,
 };
 
 /* What --width takes. */
@@ -52,6 +54,8 @@ struct options {
 	bool check;
 	const char *config_path; /* NULL without --config; borrowed from argv */
 	struct patterns patterns; /* of --match */
+	bool has_metrics;
+	struct loopback metrics; /* where to serve them */
 	enum policy policy; /* the default one unless --policy was given */
 	bool has_policy;
 	bool watch;

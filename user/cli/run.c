@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "daemon/daemon.h"
 #include "daemon/orders.h"
+#include "show/metrics.h"
 #include "steering/names.h"
 
 const char run_help[] =
@@ -27,7 +28,10 @@ const char run_option_help[] =
 	"                      the name of a worker; user=NAME|UID, whose listeners they are\n"
 	"      --policy NAME   how to choose, from the list below, in all of these groups\n"
 	"      --detach-on-exit\n"
-	"                      end steering of these groups when the command ends\n";
+	"                      end steering of these groups when the command ends\n"
+	"      --metrics 127.0.0.1:PORT\n"
+	"                      serve /metrics and /healthz over HTTP there, or on [::1]:PORT;\n"
+	"                      port 0 takes one that is free, and the log says which\n";
 
 const char run_more[] =
 	"Signals: SIGTERM and SIGINT end it, and leave the groups steered unless\n"
@@ -75,6 +79,8 @@ static int run(const struct options *options, struct failure *failure)
 		.patterns = options->patterns,
 		.config_path = options->config_path,
 		.detach_on_exit = options->detach_on_exit,
+		.metrics = options->has_metrics ? &options->metrics : NULL,
+		.print_metrics = metrics_print,
 	};
 	size_t i;
 	int err = 0;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/keeper.h"
+#include "daemon/metrics.h"
 #include "daemon/privileges.h"
 #include "kernel/event_reader.h"
 
@@ -39,6 +40,7 @@
 struct daemon {
 	struct keeper *keeper; /* owned */
 	struct event_reader *reader; /* owned; NULL while nothing is pinned */
+	struct metrics *metrics; /* owned; NULL without */
 	sd_event *loop; /* owned */
 	sd_event_source *readable; /* owned, of the reader */
 	sd_event_source *settle; /* owned timers */
@@ -55,6 +57,7 @@ static void daemon_done(struct daemon *daemon)
 	sd_event_source_unref(daemon->check);
 	sd_event_source_unref(daemon->look);
 	sd_event_source_unref(daemon->audit);
+	metrics_free(daemon->metrics);
 	sd_event_unref(daemon->loop);
 	event_reader_free(daemon->reader);
 	keeper_free(daemon->keeper);
@@ -295,6 +298,8 @@ static int build_loop(struct daemon *daemon)
 		err = add_timers(daemon);
 	if (err >= 0)
 		err = open_reader(daemon);
+	if (err >= 0 && daemon->metrics)
+		err = metrics_serve(daemon->metrics, daemon->loop, daemon->keeper);
 	if (err >= 0)
 		err = sd_event_set_watchdog(daemon->loop, true);
 	return err < 0 ? err : 0;
@@ -318,7 +323,11 @@ int daemon_run(const struct daemon_options *options, struct failure *failure)
 	if (err)
 		return failure_set(failure, EXIT_FAILED, -err, "cannot block signals: %s",
 				   strerror(-err));
-	err = privileges_drop(failure);
+	/* First: a port may need a right, and one that is taken must not leave anything attached. */
+	if (options->metrics)
+		err = metrics_new(options, &daemon.metrics, failure);
+	if (!err)
+		err = privileges_drop(failure);
 	if (!err)
 		err = keeper_new(options, &daemon.keeper, failure);
 	if (err)

@@ -12,8 +12,12 @@
 #include "steering/choice.h"
 #include "steering/inventory.h"
 #include "steering/pattern.h"
+#include "steering/status.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+
+struct loopback;
 
 struct daemon_options {
 	const struct group_spec *specs; /* borrowed */
@@ -23,6 +27,9 @@ struct daemon_options {
 	struct patterns patterns;
 	const char *config_path; /* read at the start and on SIGHUP; NULL for none; borrowed */
 	bool detach_on_exit;
+	const struct loopback *metrics; /* where to serve them, or NULL; borrowed */
+	/* What to serve there: metrics_print(), of a floor above. */
+	int (*print_metrics)(const struct status *status, FILE *out);
 };
 
 /* Runs until SIGTERM or SIGINT. 0, or -errno with *failure filled when it cannot start. */

@@ -156,6 +156,11 @@ int keeper_get_events(const struct keeper *keeper)
 	return keeper->tables.events;
 }
 
+struct inspector *keeper_get_inspector(const struct keeper *keeper)
+{
+	return keeper->inspector;
+}
+
 bool keeper_take_event(struct keeper *keeper, const struct event *event)
 {
 	if (!orders_concern(&keeper->orders, event))
@@ -472,6 +477,42 @@ bool keeper_wants_audit(const struct keeper *keeper)
 size_t keeper_nr_steered(const struct keeper *keeper)
 {
 	return keeper->nr_steered;
+}
+
+/* Listens, is to be steered, and is not: left to the kernel's hash against the will of whom it serves. */
+static bool is_missed(struct keeper *keeper, const struct group *group)
+{
+	struct group_maps maps __attribute__((cleanup(group_maps_done))) = GROUP_MAPS_NONE;
+	char folder[FOLDER_SIZE];
+
+	if (wants_attach(keeper, group))
+		return group->reason != REASON_ONE_LISTENER;
+	if (!group->id || group->ours || !orders_keep(&keeper->orders, group))
+		return false;
+	/* What is pinned was steered until another program came. */
+	group_folder(group, folder);
+	return !group_maps_open(folder, &maps);
+}
+
+int keeper_count(struct keeper *keeper, size_t *ret_nr_steered, size_t *ret_nr_missed,
+		 struct failure *failure)
+{
+	struct inventory inventory CLEANUP(inventory_done) = {};
+	size_t nr_steered = 0, nr_missed = 0, i;
+	int err;
+
+	err = inventory_scan_with(keeper->inspector, &inventory, failure);
+	if (err)
+		return err;
+	for (i = 0; i < inventory.nr_groups; i++) {
+		const struct group *group = &inventory.groups[i];
+
+		nr_steered += group->ours && orders_keep(&keeper->orders, group);
+		nr_missed += is_missed(keeper, group);
+	}
+	*ret_nr_steered = nr_steered;
+	*ret_nr_missed = nr_missed;
+	return 0;
 }
 
 int keeper_detach(struct keeper *keeper, struct failure *failure)

@@ -22,6 +22,9 @@ void keeper_free(struct keeper *keeper);
 /* The ring buffer's descriptor, -1 while nothing is pinned. Borrowed until keeper_reopen(). */
 int keeper_get_events(const struct keeper *keeper);
 
+/* What every pass looks with. Borrowed. */
+struct inspector *keeper_get_inspector(const struct keeper *keeper);
+
 /* True if the event can concern a group that is kept: then an update is due. */
 bool keeper_take_event(struct keeper *keeper, const struct event *event);
 
@@ -52,6 +55,14 @@ bool keeper_wants_audit(const struct keeper *keeper);
 void keeper_audit(struct keeper *keeper);
 
 size_t keeper_nr_steered(const struct keeper *keeper);
+
+/*
+ * Looks how many groups that are kept are steered at this moment, and how many listen and should be
+ * but are not. Not missed are a single listener, of which there is nothing to steer, and groups that
+ * were detached by hand.
+ */
+int keeper_count(struct keeper *keeper, size_t *ret_nr_steered, size_t *ret_nr_missed,
+		 struct failure *failure);
 
 /* Ends steering of all kept groups. */
 int keeper_detach(struct keeper *keeper, struct failure *failure);

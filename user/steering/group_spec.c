@@ -2,28 +2,8 @@
 #include "base/text.h"
 #include "steering/inventory.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
-
-/* "[V6]" or "V4", of the given length. */
-static int spec_parse_address(const char *text, size_t length, struct group_spec *spec)
-{
-	char address[INET6_ADDRSTRLEN];
-	bool brackets = length >= 2 && text[0] == '[' && text[length - 1] == ']';
-
-	if (brackets) {
-		text++;
-		length -= 2;
-	}
-	if (length >= sizeof(address))
-		return -EINVAL;
-	memcpy(address, text, length);
-	address[length] = '\0';
-	spec->family = brackets ? AF_INET6 : AF_INET;
-	spec->has_address = true;
-	return inet_pton((int)spec->family, address, spec->address) == 1 ? 0 : -EINVAL;
-}
 
 int group_spec_parse(const char *text, struct group_spec *ret_spec)
 {
@@ -35,7 +15,9 @@ int group_spec_parse(const char *text, struct group_spec *ret_spec)
 	if (text_to_u64(port, 1, 65535, &value))
 		return -EINVAL;
 	spec.port = (uint32_t)value;
-	if (colon && colon != text && spec_parse_address(text, (size_t)(colon - text), &spec))
+	spec.has_address = colon && colon != text;
+	if (spec.has_address &&
+	    text_to_address(text, (size_t)(colon - text), &spec.family, spec.address))
 		return -EINVAL;
 	*ret_spec = spec;
 	return 0;
