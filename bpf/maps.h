@@ -39,6 +39,13 @@ struct {
 	__type(value, struct load);
 } listener_load SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct audits);
+} audits SEC(".maps");
+
 /* One row: which version of these layouts the pins have. Written by user space when it pins. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

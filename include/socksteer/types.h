@@ -77,6 +77,12 @@ struct load {
 #include "socksteer/counters.def"
 };
 
+/* audits (one row): what audits have repaired so far. Written by user space only. */
+struct audits {
+#define AUDIT_COUNTER(name, text) __u64 name;
+#include "socksteer/counters.def"
+};
+
 enum owner_state {
 	OWNER_NEW, /* a listener, or a connection that is not established yet */
 	OWNER_OPEN, /* counted as opened */

@@ -262,6 +262,10 @@ Test(audit, the_command_says_what_differs_and_by_its_exit_code)
 	program_run(&said, "audit", "--repair");
 	expect_done(&said, "a repair", "counters changed by 4 connections");
 	said_done(&said);
+	program_run(&said, "metrics");
+	expect_done(&said, "metrics", "\nsocksteer_audit_runs_total 1\n");
+	expect_done(&said, "metrics", "\nsocksteer_audit_adjusted_total 4\n");
+	said_done(&said);
 	program_run(&said, "audit", "--json");
 	expect_done(&said, "an audit after it", "\"clean\": true");
 	said_done(&said);

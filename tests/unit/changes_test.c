@@ -140,7 +140,7 @@ Test(changes, groups_of_one_name_in_two_networks_are_told_apart)
 {
 	struct world world;
 	struct status_group two[2];
-	const struct status status = { two, 2 };
+	const struct status status = { .groups = two, .nr_groups = 2 };
 	struct seen seen;
 
 	world_init(&world);

@@ -107,8 +107,8 @@ static struct status_group groups_now[] = {
 	},
 };
 
-static const struct status before = { groups_before, COUNT(groups_before) };
-static const struct status now = { groups_now, COUNT(groups_now) };
+static const struct status before = { .groups = groups_before, .nr_groups = COUNT(groups_before) };
+static const struct status now = { .groups = groups_now, .nr_groups = COUNT(groups_now) };
 static const struct status nothing = {};
 
 /* Half a second has gone by. */
@@ -274,7 +274,7 @@ Test(frame, no_line_of_a_thousand_workers_is_too_wide_or_unprintable)
 	static struct status_listener many[MANY];
 	struct frame frame CLEANUP(frame_done) = {};
 	struct status_group group;
-	const struct status status = { &group, 1 };
+	const struct status status = { .groups = &group, .nr_groups = 1 };
 	const struct view view = {};
 	char line[LINE_BYTES];
 
@@ -314,7 +314,8 @@ Test(frame, a_thousand_workers_are_in_order_of_each_key_both_ways)
 {
 	static struct status_listener many[MANY], earlier[MANY];
 	struct status_group group, group_before;
-	const struct status status = { &group, 1 }, status_before = { &group_before, 1 };
+	const struct status status = { .groups = &group, .nr_groups = 1 },
+			    status_before = { .groups = &group_before, .nr_groups = 1 };
 
 	many_workers(many, &group);
 	many_workers(earlier, &group_before);
@@ -340,7 +341,7 @@ Test(frame, bars_are_as_long_as_what_they_stand_for)
 	static struct status_listener many[MANY];
 	struct frame frame CLEANUP(frame_done) = {};
 	struct status_group group;
-	const struct status status = { &group, 1 };
+	const struct status status = { .groups = &group, .nr_groups = 1 };
 	const struct view view = { .sort = SORT_HELD };
 	size_t last = SIZE_MAX, length;
 	char line[LINE_BYTES];

@@ -71,7 +71,7 @@ static struct status_group groups[] = {
 	},
 };
 
-static const struct status status = { groups, COUNT(groups) };
+static const struct status status = { .groups = groups, .nr_groups = COUNT(groups) };
 static const struct status no_status = {};
 
 /* What is printed, for the caller to free. */
@@ -92,6 +92,15 @@ static const char expected_text[] =
 	"# HELP socksteer_build_info the program, and the layout of the maps it reads\n"
 	"# TYPE socksteer_build_info gauge\n"
 	"socksteer_build_info{version=`%s`,layout=`%d`} 1\n"
+	"# HELP socksteer_audit_runs_total audits that were to repair\n"
+	"# TYPE socksteer_audit_runs_total counter\n"
+	"socksteer_audit_runs_total 0\n"
+	"# HELP socksteer_audit_moved_total connections charged to the worker that holds them, after a migration or to nobody before\n"
+	"# TYPE socksteer_audit_moved_total counter\n"
+	"socksteer_audit_moved_total 0\n"
+	"# HELP socksteer_audit_adjusted_total connections by which counters were off, and were mended\n"
+	"# TYPE socksteer_audit_adjusted_total counter\n"
+	"socksteer_audit_adjusted_total 0\n"
 	"# HELP socksteer_group_info the policy by which the group is steered\n"
 	"# TYPE socksteer_group_info gauge\n"
 	"socksteer_group_info{group=`127.0.0.1:80`,netns=`4026531840`,policy=`least-loaded`} 1\n"
@@ -213,22 +222,30 @@ Test(show_metrics, the_text_has_every_figure_of_status)
 	cr_expect_str_eq(text, expected);
 }
 
+/* Of no group: what the program is, and what audits did. */
+enum {
+	NR_MACHINE_SERIES = 1
+#define AUDIT_COUNTER(name, text) +1
+#include "socksteer/counters.def"
+};
+
 Test(show_metrics, the_text_keeps_the_rules_of_the_format)
 {
 	char *text CLEANUP(cleanup_free) = print(&status);
 	char *nothing CLEANUP(cleanup_free) = print(&no_status);
 	size_t nr_listener_series = 1 + NR_STATES + 1 + 8 + sizeof(struct load) / sizeof(__u64);
 
-	cr_expect_eq(expect_exposition(text),
-		     1 + COUNT(groups) * (6 + NR_OUTCOMES) + 2 * nr_listener_series);
-	cr_expect_eq(expect_exposition(nothing), 1);
+	cr_expect_eq(expect_exposition(text), NR_MACHINE_SERIES +
+						      COUNT(groups) * (6 + NR_OUTCOMES) +
+						      2 * nr_listener_series);
+	cr_expect_eq(expect_exposition(nothing), NR_MACHINE_SERIES);
 }
 
 Test(show_metrics, a_name_of_any_bytes_keeps_the_rules_of_the_format)
 {
 	struct status_listener listener = {};
 	struct status_group group = { .name = "0.0.0.0:1", .listeners = &listener };
-	const struct status one = { &group, 1 };
+	const struct status one = { .groups = &group, .nr_groups = 1 };
 
 	group.nr_listeners = 1;
 	for (unsigned int first = 1; first <= UINT8_MAX; first++) {
@@ -246,7 +263,7 @@ Test(show_metrics, a_name_of_any_bytes_keeps_the_rules_of_the_format)
 Test(show_metrics, of_two_groups_with_one_name_the_steered_one_is_shown)
 {
 	struct status_group twins[] = { groups[1], groups[1], groups[1] };
-	const struct status all = { twins, COUNT(twins) };
+	const struct status all = { .groups = twins, .nr_groups = COUNT(twins) };
 	char *first CLEANUP(cleanup_free) = NULL, *second CLEANUP(cleanup_free) = NULL;
 
 	twins[1].nr_missing = 8;
@@ -274,6 +291,7 @@ static const char counter_table[] = "| counter | counts |\n"
 				    "|---|---|\n"
 #define OUTCOME(NAME, name, text) "| `socksteer_runs_total{outcome=\"" #name "\"}` | " text " |\n"
 #define LOAD_COUNTER(name, text) "| `socksteer_listener_" #name "_total` | " text " |\n"
+#define AUDIT_COUNTER(name, text) "| `socksteer_audit_" #name "_total` | " text " |\n"
 #include "socksteer/counters.def"
 				    "\n";
 

@@ -356,7 +356,7 @@ static struct status_group status_groups[] = {
 	},
 };
 
-static const struct status status = { status_groups, COUNT(status_groups) };
+static const struct status status = { .groups = status_groups, .nr_groups = COUNT(status_groups) };
 static const struct status no_status = {};
 
 Test(show_status, the_table_of_each_group_stands_between_its_heading_and_its_outcomes)

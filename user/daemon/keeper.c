@@ -7,6 +7,7 @@
 #include "daemon/handover.h"
 #include "daemon/orders.h"
 #include "daemon/remarks.h"
+#include "daemon/reports.h"
 #include "daemon/watch.h"
 #include "kernel/auditor.h"
 #include "kernel/iterate.h"
@@ -186,49 +187,6 @@ static bool is_released(struct keeper *keeper, const char *folder, const struct 
 	return true;
 }
 
-/* With how long the first of them waited for its slot, where an event told when it began to listen. */
-static void log_members(const struct keeper *keeper, const char *name,
-			const struct sync_report *sync)
-{
-	char waited[64] = "";
-
-	if (!sync->nr_added && !sync->nr_removed)
-		return;
-	if (sync->nr_added && keeper->oldest_join_ns)
-		snprintf(waited, sizeof(waited), " (in a slot %.1f ms after listen)",
-			 (double)(clock_now_ns() - keeper->oldest_join_ns) / 1e6);
-	log_line(LOG_PRIORITY_INFO, "%s: %zu listener%s joined%s, %zu left", name, sync->nr_added,
-		 sync->nr_added == 1 ? "" : "s", waited, sync->nr_removed);
-}
-
-static void log_report(struct keeper *keeper, const struct pinned_group *pinned,
-		       const struct refresh_report *report)
-{
-	char name[ADDRESS_TEXT_SIZE], text[256] = "";
-	struct group group;
-
-	group_of_settings(&pinned->settings, &group);
-	group_name(&group, name);
-	log_members(keeper, name, &report->sync);
-	if (report->condition == CONDITION_REBORN)
-		log_line(
-			LOG_PRIORITY_NOTICE,
-			"%s: came back and is steered again; until now the kernel's hash served it",
-			name);
-	if (report->condition == CONDITION_GONE)
-		snprintf(text, sizeof(text), "%s: nothing listens any more; waiting for it", name);
-	if (report->condition == CONDITION_REPLACED)
-		snprintf(text, sizeof(text),
-			 "%s: another program was attached over ours and is left alone: "
-			 "\"socksteer attach --force\" takes the group back",
-			 name);
-	if (report->condition == CONDITION_UNSTEERABLE)
-		snprintf(text, sizeof(text),
-			 "%s: has a member that cannot be steered; left to the kernel's hash",
-			 name);
-	remark(&keeper->remarks, pinned->folder, LOG_PRIORITY_WARNING, text);
-}
-
 static bool condition_is_steered(enum group_condition condition)
 {
 	return condition == CONDITION_STEERED || condition == CONDITION_REBORN;
@@ -250,7 +208,7 @@ static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
 		remark(&keeper->remarks, pinned->folder, LOG_PRIORITY_ERROR, failure.message);
 		return 0;
 	}
-	log_report(keeper, pinned, &report);
+	report_refresh(&keeper->remarks, pinned, &report, keeper->oldest_join_ns);
 	keeper->changed |= report.sync.nr_added || report.sync.nr_removed;
 	keeper->nr_steered += condition_is_steered(report.condition);
 	return report.incomplete ? -ESTALE : 0;
@@ -435,21 +393,6 @@ int keeper_reload(struct keeper *keeper, struct failure *failure)
 	return err;
 }
 
-static void log_audit(const struct audit_report *report)
-{
-	if (report->nr_misplaced || report->nr_unrecorded)
-		log_line(
-			LOG_PRIORITY_INFO,
-			"audit: %lu connections charged to the worker that holds them, %lu of them to "
-			"nobody before",
-			(unsigned long)(report->nr_misplaced + report->nr_unrecorded),
-			(unsigned long)report->nr_unrecorded);
-	if (report->nr_adjusted)
-		log_line(LOG_PRIORITY_WARNING,
-			 "audit: counters were off by %lu connections; mended",
-			 (unsigned long)report->nr_adjusted);
-}
-
 void keeper_audit(struct keeper *keeper)
 {
 	struct audit_report report CLEANUP(audit_done) = {};
@@ -466,7 +409,7 @@ void keeper_audit(struct keeper *keeper)
 				     &failure);
 	remark(&keeper->remarks, "audit", LOG_PRIORITY_ERROR, err ? failure.message : "");
 	if (!err)
-		log_audit(&report);
+		report_audit(&report);
 }
 
 bool keeper_wants_audit(const struct keeper *keeper)

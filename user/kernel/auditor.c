@@ -51,6 +51,8 @@ static int reuse_tables(struct audit_bpf *audit, const struct tables *tables)
 	if (!err)
 		err = bpf_map__reuse_fd(audit->maps.events, tables->events);
 	if (!err)
+		err = bpf_map__reuse_fd(audit->maps.audits, tables->audits);
+	if (!err)
 		err = bpf_map__reuse_fd(audit->maps.layout, tables->layout);
 	if (!err)
 		err = bpf_map__reuse_fd(audit->maps.conn_owner, tables->conn_owner);

@@ -103,6 +103,8 @@ static int reuse_tables(struct steer_bpf *steer, const struct tables *tables)
 	if (!err)
 		err = bpf_map__reuse_fd(steer->maps.events, tables->events);
 	if (!err)
+		err = bpf_map__reuse_fd(steer->maps.audits, tables->audits);
+	if (!err)
 		err = bpf_map__reuse_fd(steer->maps.layout, tables->layout);
 	return err;
 }

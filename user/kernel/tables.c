@@ -26,6 +26,7 @@ void tables_done(struct tables *tables)
 	cleanup_fd(&tables->listener_info);
 	cleanup_fd(&tables->listener_load);
 	cleanup_fd(&tables->events);
+	cleanup_fd(&tables->audits);
 	cleanup_fd(&tables->conn_owner);
 	*tables = TABLES_NONE;
 }
@@ -55,6 +56,8 @@ static int open_all(struct tables *tables)
 		err = open_pin("listener_load", &tables->listener_load);
 	if (!err)
 		err = open_pin("events", &tables->events);
+	if (!err)
+		err = open_pin("audits", &tables->audits);
 	if (!err)
 		err = open_pin("conn_owner", &tables->conn_owner);
 	return err;
@@ -144,6 +147,8 @@ static int pin_all(struct track_bpf *track)
 		err = pin_map(track->maps.listener_load);
 	if (!err)
 		err = pin_map(track->maps.events);
+	if (!err)
+		err = pin_map(track->maps.audits);
 	if (!err)
 		err = pin_map(track->maps.conn_owner);
 	if (!err)

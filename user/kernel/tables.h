@@ -16,13 +16,14 @@ struct tables {
 	int listener_info;
 	int listener_load;
 	int events;
+	int audits;
 	int conn_owner;
 };
 
 #define TABLES_NONE                                                                                \
 	(struct tables)                                                                            \
 	{                                                                                          \
-		-1, -1, -1, -1, -1, -1, -1                                                         \
+		-1, -1, -1, -1, -1, -1, -1, -1                                                     \
 	}
 
 /*

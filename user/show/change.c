@@ -19,6 +19,7 @@ static const struct {
 } kinds[NR_CHANGES] = {
 	[CHANGE_WATCHING] = { "watching", "watching" },
 	[CHANGE_LOST] = { "lost", "listeners came or went too fast to be told" },
+	[CHANGE_REPAIRED] = { "repaired", "connections charged to their worker by an audit" },
 	[CHANGE_JOINED] = { "joined", "listener joined" },
 	[CHANGE_LEFT] = { "left", "listener left" },
 	[CHANGE_PLACED] = { "placed", "listener placed" },
@@ -82,6 +83,8 @@ int change_print_text(const struct change *change, FILE *out)
 		fprintf(out, "%s (netns %u): ", change->group, change->netns);
 	if (change->kind == CHANGE_LOST)
 		fprintf(out, "%" PRIu64 " times ", change->count);
+	if (change->kind == CHANGE_REPAIRED)
+		fprintf(out, "%" PRIu64 " ", change->count);
 	fputs(change->setting ? change->setting : kinds[change->kind].text, out);
 	if (change->kind == CHANGE_WATCHING)
 		fprintf(out, "; %" PRIu64 " group%s steered", change->count,
@@ -138,7 +141,8 @@ int change_print_json(const struct change *change, FILE *out)
 		object = json_with_text(object, "from", change->from);
 	if (change->to[0])
 		object = json_with_text(object, "to", change->to);
-	if (change->kind == CHANGE_WATCHING || change->kind == CHANGE_LOST)
+	if (change->kind == CHANGE_WATCHING || change->kind == CHANGE_LOST ||
+	    change->kind == CHANGE_REPAIRED)
 		object = json_with_number(object, "count", change->count);
 	err = json_print_line(object, out);
 	return err ? err : finish_line(out);

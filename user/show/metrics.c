@@ -98,10 +98,11 @@ static const struct listener_family listener_families[] = {
 	{ "listener_worker_held", "gauge",
 	  "the same over all listeners of its worker, which is what is compared; not for sums",
 	  listener_worker_held, 0 },
-	{ "listener_half_open", "gauge", "handshakes begun and not finished", listener_half_open, 0 },
+	{ "listener_half_open", "gauge", "handshakes begun and not finished", listener_half_open,
+	  0 },
 	{ "listener_queued", "gauge", "connections that wait to be accepted", listener_queued, 0 },
-	{ "listener_backlog", "gauge", "connections that may wait to be accepted",
-	  listener_backlog, 0 },
+	{ "listener_backlog", "gauge", "connections that may wait to be accepted", listener_backlog,
+	  0 },
 	{ "listener_weight", "gauge", "share of load relative to the other workers",
 	  listener_weight, 0 },
 	{ "listener_draining", "gauge", "1 if the worker gets no new connections",
@@ -322,11 +323,20 @@ static void print_listener_family(const struct listener_family *family, const st
 	}
 }
 
+static void print_audits(const struct audits *audits, FILE *out)
+{
+#define AUDIT_COUNTER(name, text)                                                                  \
+	print_heading("audit_" #name "_total", "counter", text, out);                              \
+	fprintf(out, PREFIX "audit_" #name "_total %" PRIu64 "\n", (uint64_t)audits->name);
+#include "socksteer/counters.def"
+}
+
 int metrics_print(const struct status *status, FILE *out)
 {
 	size_t i;
 
 	print_build(out);
+	print_audits(&status->audits, out);
 	print_group_info(status, out);
 	for (i = 0; i < COUNT(group_families); i++)
 		print_group_family(&group_families[i], status, out);

@@ -324,6 +324,21 @@ static int mend_one(struct audit *audit, size_t index)
 	return 0;
 }
 
+/* For the views; under the lock of the pins, so nobody else counts meanwhile. */
+static int count_repairs(struct audit *audit)
+{
+	const struct audit_report *report = &audit->report;
+	struct audits audits;
+	int err = value_read(audit->tables.audits, 0, &audits);
+
+	audits.runs++;
+	audits.moved += report->nr_misplaced + report->nr_unrecorded;
+	audits.adjusted += report->nr_adjusted;
+	if (!err)
+		err = value_write(audit->tables.audits, 0, &audits);
+	return err ? maps_failed(audit, err) : 0;
+}
+
 static int mend(struct audit *audit)
 {
 	size_t i;
@@ -332,7 +347,7 @@ static int mend(struct audit *audit)
 	audit->report.repaired = true;
 	for (i = 0; i < audit->nr_subjects && !err; i++)
 		err = mend_one(audit, i);
-	return err;
+	return err ? err : count_repairs(audit);
 }
 
 static int open_audit(struct audit *audit)

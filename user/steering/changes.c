@@ -165,6 +165,19 @@ static void compare_group(const struct report *report, const struct status_group
 				 &after->listeners[i]);
 }
 
+static void compare_audits(const struct report *report, const struct audits *before,
+			   const struct audits *after)
+{
+	struct change change = { .kind = CHANGE_REPAIRED, .time_ns = report->time_ns };
+
+	/* New tables begin at zero. */
+	if (after->moved < before->moved || after->adjusted < before->adjusted)
+		return;
+	change.count = after->moved - before->moved + after->adjusted - before->adjusted;
+	if (change.count)
+		report->handler(&change, report->argument);
+}
+
 void status_compare(const struct status *before, const struct status *after, uint64_t time_ns,
 		    change_handler handler, void *argument)
 {
@@ -176,6 +189,7 @@ void status_compare(const struct status *before, const struct status *after, uin
 			report_group(&report, CHANGE_DETACHED, &before->groups[i]);
 	for (i = 0; i < after->nr_groups; i++)
 		compare_group(&report, find_group(before, &after->groups[i]), &after->groups[i]);
+	compare_audits(&report, &before->audits, &after->audits);
 	if (before->nr_groups && !after->nr_groups)
 		handler(&(struct change){ .kind = CHANGE_IDLE, .time_ns = time_ns }, argument);
 }

@@ -14,6 +14,7 @@
 enum change_kind {
 	CHANGE_WATCHING, /* the log begins; count is the number of steered groups */
 	CHANGE_LOST, /* count records of listeners found no room; what they did is not known */
+	CHANGE_REPAIRED, /* an audit has charged or mended count connections */
 	/* Of a listener: cookie, pid and comm are set, slot where it has one. */
 	CHANGE_JOINED, /* it listens from now on */
 	CHANGE_LEFT, /* it does not any more */

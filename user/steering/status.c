@@ -201,6 +201,8 @@ static int status_of_pins(const struct group_spec *spec, const struct pinned *pi
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	err = fill_status(pinned, only, inventory, &tables, status);
+	if (!err)
+		err = value_read(tables.audits, 0, &status->audits);
 	if (err)
 		return failure_set(failure, EXIT_FAILED, -err,
 				   "cannot read the maps below " PINS_PATH ": %s", strerror(-err));

@@ -55,6 +55,7 @@ struct tables;
 struct status {
 	struct status_group *groups; /* owned, sorted like an inventory */
 	size_t nr_groups;
+	struct audits audits; /* of all groups; zeros where none is steered */
 };
 
 /*

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "daemon/reports.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "steering/place.h"
+
+#include <stdio.h>
+
+/* With how long the first of them waited for its slot, where an event told when it began to listen. */
+static void report_members(const char *name, uint64_t oldest_join_ns,
+			   const struct sync_report *sync)
+{
+	char waited[64] = "";
+
+	if (!sync->nr_added && !sync->nr_removed)
+		return;
+	if (sync->nr_added && oldest_join_ns)
+		snprintf(waited, sizeof(waited), " (in a slot %.1f ms after listen)",
+			 (double)(clock_now_ns() - oldest_join_ns) / 1e6);
+	log_line(LOG_PRIORITY_INFO, "%s: %zu listener%s joined%s, %zu left", name, sync->nr_added,
+		 sync->nr_added == 1 ? "" : "s", waited, sync->nr_removed);
+}
+
+void report_refresh(struct remarks *remarks, const struct pinned_group *pinned,
+		    const struct refresh_report *report, uint64_t oldest_join_ns)
+{
+	char name[ADDRESS_TEXT_SIZE], text[256] = "";
+	struct group group;
+
+	group_of_settings(&pinned->settings, &group);
+	group_name(&group, name);
+	report_members(name, oldest_join_ns, &report->sync);
+	if (report->condition == CONDITION_REBORN)
+		log_line(
+			LOG_PRIORITY_NOTICE,
+			"%s: came back and is steered again; until now the kernel's hash served it",
+			name);
+	if (report->condition == CONDITION_GONE)
+		snprintf(text, sizeof(text), "%s: nothing listens any more; waiting for it", name);
+	if (report->condition == CONDITION_REPLACED)
+		snprintf(text, sizeof(text),
+			 "%s: another program was attached over ours and is left alone: "
+			 "\"socksteer attach --force\" takes the group back",
+			 name);
+	if (report->condition == CONDITION_UNSTEERABLE)
+		snprintf(text, sizeof(text),
+			 "%s: has a member that cannot be steered; left to the kernel's hash",
+			 name);
+	remark(remarks, pinned->folder, LOG_PRIORITY_WARNING, text);
+}
+
+void report_audit(const struct audit_report *report)
+{
+	if (report->nr_misplaced || report->nr_unrecorded)
+		log_line(
+			LOG_PRIORITY_INFO,
+			"audit: %lu connections charged to the worker that holds them, %lu of them to "
+			"nobody before",
+			(unsigned long)(report->nr_misplaced + report->nr_unrecorded),
+			(unsigned long)report->nr_unrecorded);
+	if (report->nr_adjusted)
+		log_line(LOG_PRIORITY_WARNING,
+			 "audit: counters were off by %lu connections; mended",
+			 (unsigned long)report->nr_adjusted);
+}
