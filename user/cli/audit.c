@@ -14,7 +14,7 @@ const char audit_help[] =
 	"Counts the connections of steered groups anew, socket by socket, and compares them with\n"
 	"what the counters say that each worker holds. Connections go on meanwhile: where they\n"
 	"come and go faster than they can be counted, the difference is given as a range, and\n"
-	"only what is certain is called a difference.\n"
+	"only what several counts agree upon is called a difference.\n"
 	"\n"
 	"  HELD        what the counters say of the listener\n"
 	"  SOCKETS     its connections in the kernel, those in the queue included\n"

@@ -13,11 +13,15 @@
 #include "steering/seed.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
-/* Under churn the bounds may never meet; what is not certain after this is left to the next audit. */
-#define MAX_PASSES 8
-#define MAX_DURATION_NS 500000000
+/*
+ * A difference that one pass finds has to be found by so many in all. Between them is more time than a
+ * connection needs to be accepted or closed, even by a worker that is not let run.
+ */
+#define CONFIRMING_PASSES 5
+#define BETWEEN_PASSES_MS 40
 
 /* One listener that is audited, and its place in the report. */
 struct subject {
@@ -64,7 +68,7 @@ int64_t audit_certain(const struct audit_difference *difference)
 	return difference->high < 0 ? difference->high : 0;
 }
 
-void audit_narrow(const struct audit_pass *pass, struct audit_difference *difference)
+void audit_add_pass(const struct audit_pass *pass, struct audit_difference *difference)
 {
 	int64_t held = (int64_t)(pass->after.opened - pass->after.closed);
 	int64_t over = held - (int64_t)pass->counted;
@@ -73,9 +77,9 @@ void audit_narrow(const struct audit_pass *pass, struct audit_difference *differ
 	int64_t high = over + (int64_t)(pass->after.closed - pass->before.closed) +
 		       (int64_t)pass->queued_most;
 
-	if (low > difference->low)
+	if (low < difference->low)
 		difference->low = low;
-	if (high < difference->high)
+	if (high > difference->high)
 		difference->high = high;
 }
 
@@ -109,8 +113,8 @@ static void row_init(struct audit_row *row, uint32_t slot, const struct worker *
 	*row = (struct audit_row){
 		.slot = slot,
 		.pid = worker->pid,
-		.listener = { INT64_MIN, INT64_MAX },
-		.worker = { INT64_MIN, INT64_MAX },
+		.listener = AUDIT_UNKNOWN,
+		.worker = AUDIT_UNKNOWN,
 	};
 	memcpy(row->comm, worker->comm, sizeof(row->comm));
 }
@@ -210,8 +214,8 @@ static uint64_t worker_queued(const struct roster *roster, const uint32_t *queue
 	return sum;
 }
 
-static int narrow_one(struct audit *audit, const struct subject *subject,
-		      const struct audit_counts *counts)
+static int compare_one(struct audit *audit, const struct subject *subject,
+		       const struct audit_counts *counts)
 {
 	const struct member *member = &subject->member;
 	struct audit_row *row = subject->row;
@@ -232,24 +236,22 @@ static int narrow_one(struct audit *audit, const struct subject *subject,
 
 	if (err)
 		return err;
-	audit_narrow(&listener, &row->listener);
-	audit_narrow(&worker, &row->worker);
+	audit_add_pass(&listener, &row->listener);
+	audit_add_pass(&worker, &row->worker);
 	row->held = listener.after.opened - listener.after.closed;
 	row->counted = listener.counted;
 	return 0;
 }
 
-static bool is_exact(const struct audit *audit)
+static bool differs(const struct audit *audit)
 {
 	size_t i;
 
-	for (i = 0; i < audit->nr_subjects; i++) {
-		const struct audit_row *row = audit->subjects[i].row;
-
-		if (row->listener.low < row->listener.high || row->worker.low < row->worker.high)
-			return false;
-	}
-	return true;
+	for (i = 0; i < audit->nr_subjects; i++)
+		if (audit_certain(&audit->subjects[i].row->listener) ||
+		    audit_certain(&audit->subjects[i].row->worker))
+			return true;
+	return false;
 }
 
 static int one_pass(struct audit *audit, bool repair)
@@ -263,7 +265,7 @@ static int one_pass(struct audit *audit, bool repair)
 	if (!err)
 		err = auditor_run(audit->auditor, repair, &counts, audit->failure);
 	for (i = 0; i < audit->nr_subjects && !err; i++)
-		err = narrow_one(audit, &audit->subjects[i], &counts);
+		err = compare_one(audit, &audit->subjects[i], &counts);
 	if (err)
 		return err;
 	report->nr_connections = counts.totals.connections;
@@ -279,10 +281,11 @@ static int make_passes(struct audit *audit, bool repair)
 	uint64_t start_ns = clock_now_ns();
 	int err;
 
-	do
+	err = one_pass(audit, repair);
+	while (!err && differs(audit) && audit->report.nr_passes < CONFIRMING_PASSES) {
+		poll(NULL, 0, BETWEEN_PASSES_MS);
 		err = one_pass(audit, repair);
-	while (!err && !is_exact(audit) && audit->report.nr_passes < MAX_PASSES &&
-	       clock_now_ns() - start_ns < MAX_DURATION_NS);
+	}
 	audit->report.duration_ns = clock_now_ns() - start_ns;
 	return err;
 }

@@ -2,10 +2,11 @@
 /*
  * Comparing what the counters say that workers hold with the kernel's own sockets, and mending it.
  *
- * Connections come and go while sockets are counted, so one pass tells each difference only within
- * bounds: what was opened and closed meanwhile, and what waited in a queue. The difference itself does
- * not change, so the bounds of several passes are cut with each other until they meet, or time is up.
- * What is mended is only what is certain: the part of a difference that all bounds agree upon.
+ * Connections come and go while sockets are counted, so a pass tells each difference only within
+ * bounds: what was opened and closed meanwhile, and what waited in a queue. And a connection is in no
+ * table of files for a moment while it is accepted or closed. So a difference counts only if every one
+ * of several passes finds it; what is mended is the part that all of them agree upon. Where connections
+ * come and go fast a small difference may stay unseen until an audit at a calmer time.
  */
 #ifndef SOCKSTEER_STEERING_AUDIT_H
 #define SOCKSTEER_STEERING_AUDIT_H
@@ -58,14 +59,21 @@ struct audit_report {
 /* What is certain of a difference: the bound next to zero, or zero between them. */
 int64_t audit_certain(const struct audit_difference *difference);
 
-/* The bounds of one pass, cut with what is known already. Pure. */
+/* No pass yet. */
+#define AUDIT_UNKNOWN                                                                              \
+	(struct audit_difference)                                                                  \
+	{                                                                                          \
+		INT64_MAX, INT64_MIN                                                               \
+	}
+
+/* Widens what is known by the bounds of one more pass. Pure. */
 struct audit_pass {
 	struct load before;
 	struct load after;
 	uint64_t counted; /* sockets, and the queue when it was seen last */
 	uint64_t queued_most;
 };
-void audit_narrow(const struct audit_pass *pass, struct audit_difference *difference);
+void audit_add_pass(const struct audit_pass *pass, struct audit_difference *difference);
 
 /* True if the counters agree with the sockets, as far as is certain. */
 bool audit_is_clean(const struct audit_report *report);
