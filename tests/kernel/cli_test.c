@@ -63,6 +63,7 @@ Test(cli, attaching_again_says_so_and_changes_nothing)
 	expect_done(&again, "again", "is steered already");
 	program_run(&other, "attach", scene.port, "--netns", scene.netns, "--policy", "hash");
 	expect_done(&other, "other policy", "is steered already");
+	cr_expect(strstr(other.error, "socksteer policy") != NULL, "\"%s\"", other.error);
 	status_after = status_without_states(&scene);
 	footprint_look(&scene.servers.endpoint, &after);
 	cr_expect(json_equal(status, status_after));

@@ -75,5 +75,9 @@ int command_attach(int argc, char **argv, struct failure *failure)
 	if (err)
 		return err;
 	attach_report_print(&report, options.policy, stdout, stderr);
+	if (report.already && options.has_policy)
+		fprintf(stderr,
+			"socksteer: its policy stays as it is; \"socksteer policy %s %s\" switches it\n",
+			report.name, policy_name(options.policy));
 	return 0;
 }
