@@ -169,9 +169,11 @@ static enum MHD_Result on_request(void *argument, struct MHD_Connection *connect
 		*state = metrics;
 		return MHD_YES;
 	}
-	/* Nobody who looks brings a body along: the connection is closed. */
-	if (*body_size)
+	/* Nobody who looks brings a body along: it is thrown away, and the connection closed. */
+	if (*body_size) {
+		*body_size = 0;
 		return MHD_NO;
+	}
 	for (i = 0; i < NR_PAGES; i++)
 		if (!strcmp(path, metrics->pages[i].path))
 			return answer_page(&metrics->pages[i], metrics, connection);
