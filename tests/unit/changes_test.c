@@ -38,7 +38,7 @@ static void world_init(struct world *world)
 			.listeners = world->listeners,
 			.nr_listeners = 2,
 		},
-		.status = { &world->group, 1 },
+		.status = { .groups = &world->group, .nr_groups = 1 },
 	};
 }
 
