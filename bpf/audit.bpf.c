@@ -129,6 +129,12 @@ static __always_inline bool is_same_listener(const struct conn_owner *record,
 	       record->listener_generation == owner->listener_generation;
 }
 
+static __always_inline bool is_same_owner(const struct conn_owner *record,
+					  const struct conn_owner *owner)
+{
+	return is_same_worker(record, owner) && is_same_listener(record, owner);
+}
+
 /*
  * Charges an open connection to somebody else. A close that comes meanwhile finds the state MOVING and
  * does not count; it is made up for at the end.
@@ -204,7 +210,7 @@ static __always_inline void count_connection(struct sock *sk, struct task_struct
 	}
 	totals.connections++;
 	record->pass = pass;
-	if (record->state == OWNER_OPEN && owner &&
+	if (record->state == OWNER_OPEN && owner && !is_same_owner(record, owner) &&
 	    is_misplaced(record, watcher ? wait.epoll : 0)) {
 		totals.misplaced++;
 		if (repair)

@@ -207,10 +207,13 @@ static int on_look(sd_event_source *source, uint64_t usec, void *argument)
 static int on_audit(sd_event_source *source, uint64_t usec, void *argument)
 {
 	struct daemon *daemon = argument;
+	int err;
 
 	(void)usec;
+	/* A listener can change hands without any event: first whose it is, then what that holds. */
+	err = update(daemon);
 	keeper_audit(daemon->keeper);
-	return timer_start(source, AUDIT_USEC);
+	return err < 0 ? err : timer_start(source, AUDIT_USEC);
 }
 
 /* Type=notify-reload of systemd wants to know when it began. */

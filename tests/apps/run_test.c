@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Real servers that change while "socksteer run" keeps them: reloads, restarts, workers that die.
+ */
+#include "base/cleanup.h"
+#include "kernel/tables.h"
+#include "kernel/values.h"
+#include "support/clients.h"
+#include "support/daemon.h"
+#include "support/foreign.h"
+#include "support/program.h"
+#include "support/sandbox.h"
+#include "support/visiting.h"
+#include "support/waiting.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+TestSuite(run_apps, .init = foreign_enter, .fini = foreign_leave, .timeout = TEST_SECONDS);
+
+static const char nginx_config[] =
+	"daemon off;\n"
+	"user root;\n"
+	"pid nginx.pid;\n"
+	"error_log stderr;\n"
+	"worker_processes %zu;\n"
+	"events { worker_connections 128; }\n"
+	"http {\n"
+	"	access_log off;\n"
+	"	keepalive_timeout 300s;\n"
+	"	client_body_temp_path body;\n"
+	"	proxy_temp_path proxy;\n"
+	"	fastcgi_temp_path fastcgi;\n"
+	"	uwsgi_temp_path uwsgi;\n"
+	"	scgi_temp_path scgi;\n"
+	"	server {\n"
+	"		listen " FOREIGN_GROUP " reuseport;\n"
+	"		location / { return 200 \"worker 0 pid $pid\\n\"; }\n"
+	"	}\n"
+	"}\n";
+
+static const char haproxy_config[] =
+	"global\n"
+	"	master-worker\n"
+	"	nbthread 2\n"
+	"	stats socket unix@haproxy.sock mode 600 level admin expose-fd listeners\n"
+	"defaults\n"
+	"	mode http\n"
+	"	timeout client 300s\n"
+	"	timeout http-request 300s\n"
+	"	timeout http-keep-alive 300s\n"
+	"frontend test\n"
+	"	bind " FOREIGN_GROUP " shards by-thread\n"
+	"	http-request return status 200 content-type text/plain "
+	"lf-string \"worker %[thread] pid %pid\\n\"\n";
+
+static void nginx_write(size_t nr_workers)
+{
+	char text[sizeof(nginx_config) + 24];
+
+	snprintf(text, sizeof(text), nginx_config, nr_workers);
+	foreign_write("nginx.conf", text);
+}
+
+static void nginx_start(size_t nr_workers)
+{
+	nginx_write(nr_workers);
+	foreign_start("nginx", "-p", foreign_get()->folder, "-c", "nginx.conf");
+	foreign_await(nr_workers, nr_workers, nr_workers + 1);
+}
+
+static void nginx_reload(size_t nr_workers)
+{
+	nginx_write(nr_workers);
+	kill(foreign_get()->pid, SIGHUP);
+}
+
+/* As an operator does before a reload; it opens and closes nothing of the group. */
+static void nginx_check(void)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "nginx -t -p %s -c nginx.conf >/dev/null 2>&1",
+		 foreign_get()->folder);
+	cr_expect_eq(system(command), 0);
+}
+
+static void run_start(struct program *daemon)
+{
+	char netns[NUMBER_BYTES];
+
+	program_start(daemon, NULL,
+		      (const char *const[]){ "run", FOREIGN_GROUP, "--netns", network_format(netns),
+					     NULL });
+	await_steered(&foreign_get()->endpoint);
+}
+
+/* What a test waits for: so many listeners in slots, none of them served by a process of old. */
+struct members {
+	size_t nr;
+	const uint32_t *old_pids;
+	size_t nr_old;
+};
+
+static bool is_old(const struct members *members, uint32_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < members->nr_old; i++)
+		if (members->old_pids[i] == pid)
+			return true;
+	return false;
+}
+
+static bool are_members(void *argument)
+{
+	const struct members *members = argument;
+	struct status status CLEANUP(status_done) = {};
+	size_t i;
+
+	foreign_status(&status);
+	if (!status.groups[0].steered || status.groups[0].nr_missing ||
+	    status.groups[0].nr_listeners != members->nr)
+		return false;
+	for (i = 0; i < members->nr; i++) {
+		const struct status_listener *listener = &status.groups[0].listeners[i];
+
+		if (listener->gone || listener->state == STATE_UNATTENDED ||
+		    is_old(members, listener->pid))
+			return false;
+	}
+	return true;
+}
+
+static void await_members(struct members members)
+{
+	cr_assert(wait_until(are_members, &members, DEADLINE_MS), "never %zu members that serve",
+		  members.nr);
+}
+
+/* Every listener gets connections. */
+static bool do_all_serve(void *argument)
+{
+	struct status status CLEANUP(status_done) = {};
+	size_t i;
+
+	(void)argument;
+	foreign_status(&status);
+	for (i = 0; i < status.groups[0].nr_listeners; i++)
+		if (!status.groups[0].listeners[i].load.opened)
+			return false;
+	return true;
+}
+
+static size_t pids_read(uint32_t pids[16])
+{
+	struct status status CLEANUP(status_done) = {};
+	size_t i;
+
+	foreign_status(&status);
+	for (i = 0; i < status.groups[0].nr_listeners && i < 16; i++)
+		pids[i] = status.groups[0].listeners[i].pid;
+	return i;
+}
+
+Test(run_apps, nginx_reloads_with_more_and_fewer_workers_and_no_visit_fails)
+{
+	static const size_t counts[] = { 2, 3, 1, 2, 4, 4 };
+	struct said said CLEANUP(said_done) = {};
+	struct visiting visiting;
+	struct program daemon;
+	sigset_t children;
+	size_t i;
+
+	nginx_start(2);
+	run_start(&daemon);
+	/* The end of nginx -t would interrupt the visitors. */
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	cr_assert_eq(pthread_sigmask(SIG_BLOCK, &children, NULL), 0);
+	visiting_start(&visiting, &foreign_get()->endpoint);
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		nginx_reload(counts[i]);
+		await_members((struct members){ .nr = counts[i] });
+		nginx_check();
+		await_members((struct members){ .nr = counts[i] });
+		cr_expect(wait_until(do_all_serve, NULL, DEADLINE_MS), "somebody starves of %zu",
+			  counts[i]);
+	}
+	visiting_stop(&visiting);
+	program_succeeds("audit", "--repair");
+	program_succeeds("audit");
+	daemon_stop(&daemon, &said);
+}
+
+Test(run_apps, nginx_that_stops_and_starts_is_steered_again_and_the_gap_is_logged)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct program daemon;
+
+	nginx_start(2);
+	run_start(&daemon);
+	kill(foreign_get()->pid, SIGQUIT);
+	cr_assert_eq(waitpid(foreign_get()->pid, NULL, 0), foreign_get()->pid);
+	nginx_start(3);
+	await_steered(&foreign_get()->endpoint);
+	await_members((struct members){ .nr = 3 });
+	daemon_stop(&daemon, &said);
+	cr_expect(strstr(said.error, "came back and is steered again") != NULL, "%s", said.error);
+}
+
+/* Rows of the table of workers that are taken, as bpftool would show them. */
+static size_t nr_workers_known(void)
+{
+	struct worker *workers CLEANUP(cleanup_free) = calloc(MAX_WORKERS, sizeof(*workers));
+	struct tables tables CLEANUP(tables_done) = TABLES_NONE;
+	struct failure failure = {};
+	size_t i, count = 0;
+
+	cr_assert_eq(tables_open(&tables, &failure), 0, "%s", failure.message);
+	cr_assert_eq(values_read(tables.workers, workers, sizeof(*workers), MAX_WORKERS), 0);
+	for (i = 0; i < MAX_WORKERS; i++)
+		count += workers[i].pid != 0;
+	return count;
+}
+
+Test(run_apps, workers_of_nginx_that_are_killed_and_respawned_leave_nothing_behind)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct program daemon;
+	uint32_t pids[16];
+	size_t round;
+
+	nginx_start(3);
+	run_start(&daemon);
+	for (round = 0; round < 15; round++) {
+		cr_assert_eq(pids_read(pids), 3);
+		kill((pid_t)pids[round % 3], SIGKILL);
+		await_members((struct members){ 3, &pids[round % 3], 1 });
+		cr_assert_eq(nr_workers_known(), 3, "round %zu", round);
+	}
+	daemon_stop(&daemon, &said);
+	cr_expect(strstr(said.error, "busy") == NULL, "%s", said.error);
+	cr_expect(strstr(said.error, "cannot") == NULL, "%s", said.error);
+}
+
+Test(run_apps, haproxy_that_is_replaced_keeps_its_slots_and_no_visit_fails)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct visiting visiting;
+	struct program daemon;
+	uint32_t pids[16];
+	size_t round;
+
+	foreign_write("haproxy.cfg", haproxy_config);
+	foreign_start("haproxy", "-W", "-db", "-f", "haproxy.cfg");
+	run_start(&daemon);
+	visiting_start(&visiting, &foreign_get()->endpoint);
+	for (round = 0; round < 3; round++) {
+		cr_assert_eq(pids_read(pids), 2);
+		cr_expect_eq(pids[0], pids[1], "two threads of one process");
+		kill(foreign_get()->pid, SIGUSR2);
+		await_members((struct members){ 2, pids, 1 });
+		cr_expect(wait_until(do_all_serve, NULL, DEADLINE_MS), "somebody starves");
+	}
+	visiting_stop(&visiting);
+	daemon_stop(&daemon, &said);
+}
