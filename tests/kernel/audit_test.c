@@ -270,3 +270,37 @@ Test(audit, the_command_says_what_differs_and_by_its_exit_code)
 	expect_done(&said, "an audit after it", "\"clean\": true");
 	said_done(&said);
 }
+
+/* Two event loops that each watch one listener of both groups: one load each, over both. */
+Test(audit, a_worker_of_two_groups_differs_in_neither)
+{
+	struct clients clients CLEANUP(clients_done) = {};
+	struct audit_report report CLEANUP(audit_done) = {};
+	struct epoll_event event = { .events = EPOLLIN };
+	struct plain_group first, second;
+	struct steered one, other;
+	size_t i;
+
+	plain_group_init(&first, "127.0.0.1", "0");
+	plain_group_init(&second, "127.0.0.1", "0");
+	plain_group_add_watched(&first, 2, PLAIN_BACKLOG);
+	for (i = 0; i < 2; i++) {
+		plain_group_add(&second, PLAIN_BACKLOG);
+		cr_assert_eq(epoll_ctl(first.epolls[i], EPOLL_CTL_ADD, second.listeners[i], &event),
+			     0);
+	}
+	steer(&one, &first.endpoint, POLICY_LEAST_LOADED);
+	steer(&other, &second.endpoint, POLICY_LEAST_LOADED);
+	clients_connect(&clients, &first.endpoint, 6);
+	clients_connect(&clients, &second.endpoint, 4);
+	await_held(&one, EVERY_SLOT, 6);
+	await_held(&other, EVERY_SLOT, 4);
+	audit_it(&one, true, &report);
+	cr_expect(audit_is_clean(&report));
+	cr_expect_eq(report.nr_adjusted, 0);
+	cr_expect_eq(report.nr_groups, 1);
+	cr_expect_eq(report.groups[0].nr_rows, 2);
+	cr_expect_eq(report.groups[0].rows[0].counted + report.groups[0].rows[1].counted, 6);
+	plain_group_done(&first);
+	plain_group_done(&second);
+}

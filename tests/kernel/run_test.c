@@ -421,3 +421,21 @@ Test(run, pins_of_another_layout_are_taken_over_while_connections_come)
 	cr_expect(strstr(said.error, "another version's layout") != NULL, "%s", said.error);
 	program_succeeds("audit");
 }
+
+Test(run, a_group_that_begins_with_one_listener_is_steered_once_it_has_more)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct program daemon;
+	struct servers more;
+	struct scene scene;
+
+	scene_start(&scene, "--workers", "1");
+	daemon_start(&daemon, NULL, &scene, NULL);
+	daemon_await_said(&daemon, "nothing to steer");
+	await_quiet(&daemon);
+	servers_start(&more, "--workers", "2", "--port", scene.port + 1);
+	await_steered_listeners(&scene, 3);
+	daemon_stop(&daemon, &said);
+	cr_expect(strstr(said.error, "detached by hand") == NULL, "%s", said.error);
+	servers_stop(&more);
+}

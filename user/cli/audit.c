@@ -14,7 +14,8 @@ const char audit_help[] =
 	"Counts the connections of steered groups anew, socket by socket, and compares them with\n"
 	"what the counters say that each worker holds. Connections go on meanwhile: where they\n"
 	"come and go faster than they can be counted, the difference is given as a range, and\n"
-	"only what several counts agree upon is called a difference.\n"
+	"only what several counts agree upon is called a difference. A worker has one load over\n"
+	"all its listeners, so all groups are counted, and mended, whichever is shown.\n"
 	"\n"
 	"  HELD        what the counters say of the listener\n"
 	"  SOCKETS     its connections in the kernel, those in the queue included\n"
@@ -22,7 +23,9 @@ const char audit_help[] =
 	"  WORKER'S    the same over all listeners of the worker\n";
 
 const char audit_option_help[] =
-	"      --repair        charge each connection to who holds it, and mend the counters\n"
+	"      --repair        charge each connection to who holds it, and mend the counters;\n"
+	"                      a connection whose descriptor is on its way to another process,\n"
+	"                      or is one of io_uring, is in no file table and taken for closed\n"
 	"      --json          print JSON\n";
 
 const char audit_more[] =
@@ -53,7 +56,7 @@ static int run_audit(const struct options *options, struct audit_report *report,
 		err = inspector_new(&inspector, failure);
 	return err ? err :
 		     audit_run(inspector, options->has_group ? &options->group : NULL,
-			       options->repair, report, failure);
+			       options->repair ? REPAIR_ALL : REPAIR_NONE, report, failure);
 }
 
 int command_audit(int argc, char **argv, struct failure *failure)

@@ -158,9 +158,9 @@ static int update(struct daemon *daemon)
 	bool settled = keeper_update(daemon->keeper);
 
 	notify_status(daemon);
-	if (settled)
+	if (settled || keeper_has_attached(daemon->keeper))
 		daemon->retry_usec = RETRY_USEC;
-	else if (!timer_is_running(daemon->settle))
+	if (!settled && !timer_is_running(daemon->settle))
 		retry_later(daemon);
 	return keeper_wants_audit(daemon->keeper) ? audit_soon(daemon) : 0;
 }
@@ -201,7 +201,12 @@ static int on_look(sd_event_source *source, uint64_t usec, void *argument)
 		err = update(daemon);
 		break;
 	}
-	return err < 0 ? err : timer_start(source, LOOK_USEC);
+	/* What failed is tried at the next look: a timer whose handler fails would never run again. */
+	if (err >= 0 && !daemon->readable)
+		err = open_reader(daemon);
+	if (err < 0)
+		log_line(LOG_PRIORITY_ERROR, "cannot follow the events: %s", strerror(-err));
+	return timer_start(source, LOOK_USEC);
 }
 
 static int on_audit(sd_event_source *source, uint64_t usec, void *argument)
@@ -213,7 +218,9 @@ static int on_audit(sd_event_source *source, uint64_t usec, void *argument)
 	/* A listener can change hands without any event: first whose it is, then what that holds. */
 	err = update(daemon);
 	keeper_audit(daemon->keeper);
-	return err < 0 ? err : timer_start(source, AUDIT_USEC);
+	if (err < 0)
+		log_line(LOG_PRIORITY_ERROR, "cannot plan the next look: %s", strerror(-err));
+	return timer_start(source, AUDIT_USEC);
 }
 
 /* Type=notify-reload of systemd wants to know when it began. */
@@ -229,7 +236,9 @@ static int reload(struct daemon *daemon)
 	if (err >= 0)
 		err = update(daemon);
 	sd_notify(0, "READY=1");
-	return err < 0 ? err : timer_start(daemon->check, CHECK_USEC);
+	if (err < 0)
+		log_line(LOG_PRIORITY_ERROR, "cannot follow the events: %s", strerror(-err));
+	return timer_start(daemon->check, CHECK_USEC);
 }
 
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *argument)

@@ -29,6 +29,9 @@
 /* A scan that raced with a change is repeated at once, this often. */
 #define MAX_TRIES 3
 
+/* Groups that one update attaches. */
+#define MAX_ATTACHES 2
+
 #define RUN_PATH "/run/socksteer"
 
 struct keeper {
@@ -40,6 +43,9 @@ struct keeper {
 	struct auditor *auditor; /* owned; NULL until the first audit */
 	struct watch *watch; /* owned */
 	struct folders steered; /* owned; groups that were seen pinned */
+	bool has_more; /* groups to attach, after the last update */
+	bool has_attached; /* one, in the last update */
+	size_t attach_next; /* where to go on, in the order of the inventory */
 	bool changed; /* listeners joined or left since the last audit */
 	uint64_t oldest_join_ns; /* CLOCK_MONOTONIC, of joins since the last update; 0 for none */
 	size_t nr_steered;
@@ -225,7 +231,7 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 	err = pinned_open(&pinned, &failure);
 	if (err) {
 		remark(&keeper->remarks, "pins", LOG_PRIORITY_ERROR, failure.message);
-		return 0;
+		return -ESTALE;
 	}
 	keeper->nr_steered = 0;
 	for (i = 0; i < pinned.nr_groups; i++) {
@@ -246,7 +252,11 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 static void attach_one(struct keeper *keeper, const struct group *group)
 {
 	struct choice choice;
-	struct attach_options options = { .policy = POLICY_LEAST_LOADED, .choice = &choice };
+	struct attach_options options = {
+		.policy = POLICY_LEAST_LOADED,
+		.choice = &choice,
+		.keep_tables = true,
+	};
 	struct group_spec spec = {
 		.has_address = true,
 		.family = group->family,
@@ -255,17 +265,21 @@ static void attach_one(struct keeper *keeper, const struct group *group)
 	};
 	struct failure failure = {};
 	struct attach_report report;
-	char name[ADDRESS_TEXT_SIZE];
+	char name[ADDRESS_TEXT_SIZE], about[ADDRESS_TEXT_SIZE + 16], text[512];
 
 	group_name(group, name);
+	snprintf(about, sizeof(about), "%s in %u", name, group->netns);
 	orders_choose(&keeper->orders, group, &choice);
 	spec.text = name;
 	memcpy(spec.address, group->address, sizeof(spec.address));
 	if (group_attach(&spec, &options, &report, &failure)) {
-		remark(&keeper->remarks, name, LOG_PRIORITY_WARNING, failure.message);
+		snprintf(text, sizeof(text), "%s (netns %u): %.400s", name, group->netns,
+			 failure.message);
+		remark(&keeper->remarks, about, LOG_PRIORITY_WARNING, text);
 		return;
 	}
-	remark(&keeper->remarks, name, LOG_PRIORITY_INFO, "");
+	remark(&keeper->remarks, about, LOG_PRIORITY_INFO, "");
+	keeper->has_attached = true;
 	log_line(LOG_PRIORITY_NOTICE,
 		 "%s: steering %zu listeners of %zu workers; %lu connections were already open",
 		 name, report.nr_listeners, report.nr_workers, (unsigned long)report.nr_seeded);
@@ -296,13 +310,27 @@ static bool wants_attach(struct keeper *keeper, const struct group *group)
 	return group_maps_open(folder, &maps) && !is_released(keeper, folder, group);
 }
 
+/*
+ * A few at a time, because each takes a good part of a second and everything else waits; the next call
+ * goes on behind the last one, so that groups which cannot be attached hold up no others.
+ */
 static void attach_missing(struct keeper *keeper, const struct inventory *inventory)
 {
-	size_t i;
+	size_t i, nr_attached = 0;
 
-	for (i = 0; i < inventory->nr_groups; i++)
-		if (wants_attach(keeper, &inventory->groups[i]))
-			attach_one(keeper, &inventory->groups[i]);
+	keeper->has_more = false;
+	for (i = 0; i < inventory->nr_groups; i++) {
+		size_t index = (keeper->attach_next + i) % inventory->nr_groups;
+
+		if (!wants_attach(keeper, &inventory->groups[index]))
+			continue;
+		if (nr_attached++ == MAX_ATTACHES) {
+			keeper->attach_next = index;
+			keeper->has_more = true;
+			return;
+		}
+		attach_one(keeper, &inventory->groups[index]);
+	}
 }
 
 static int scan_and_refresh(struct keeper *keeper, struct inventory *inventory)
@@ -315,8 +343,9 @@ static int scan_and_refresh(struct keeper *keeper, struct inventory *inventory)
 		err = inventory_scan_with(keeper->inspector, inventory, &failure);
 	if (err) {
 		remark(&keeper->remarks, "scan", LOG_PRIORITY_ERROR, failure.message);
-		return 0;
+		return -ESTALE;
 	}
+	remark(&keeper->remarks, "scan", LOG_PRIORITY_INFO, "");
 	return refresh_all(keeper, inventory);
 }
 
@@ -339,6 +368,7 @@ bool keeper_update(struct keeper *keeper)
 {
 	int tries, stale = -ESTALE;
 
+	keeper->has_attached = false;
 	if (keeper->tables.layout < 0)
 		return true;
 	for (tries = 0; stale && tries < MAX_TRIES; tries++) {
@@ -349,10 +379,16 @@ bool keeper_update(struct keeper *keeper)
 			attach_missing(keeper, &inventory);
 	}
 	watch_attached(keeper);
-	keeper->orders_are_new = false;
-	if (!stale)
+	if (!stale && !keeper->has_more) {
+		keeper->orders_are_new = false;
 		keeper->oldest_join_ns = 0;
-	return !stale;
+	}
+	return !stale && !keeper->has_more;
+}
+
+bool keeper_has_attached(const struct keeper *keeper)
+{
+	return keeper->has_attached;
 }
 
 enum watch_change keeper_look(struct keeper *keeper)
@@ -360,15 +396,26 @@ enum watch_change keeper_look(struct keeper *keeper)
 	return watch_look(keeper->watch);
 }
 
+/* What is there now; while no group was steered yet, it cannot have been detached, so it is made anew. */
+static int reopen_tables(struct keeper *keeper, struct failure *failure)
+{
+	int lock CLEANUP(cleanup_fd) = -1;
+	int err;
+
+	if (!keeper->steered.nr)
+		return open_tables(keeper, failure);
+	err = pins_lock(&lock, failure);
+	return err ? err : tables_open(&keeper->tables, failure);
+}
+
 void keeper_reopen(struct keeper *keeper)
 {
 	struct failure failure = {};
-	int lock CLEANUP(cleanup_fd) = -1;
 
 	auditor_free(keeper->auditor);
 	keeper->auditor = NULL;
 	tables_done(&keeper->tables);
-	if (pins_lock(&lock, &failure) || tables_open(&keeper->tables, &failure))
+	if (reopen_tables(keeper, &failure))
 		remark(&keeper->remarks, "pins", LOG_PRIORITY_NOTICE,
 		       failure.message[0] ? failure.message :
 					    "everything was detached by hand: idle until a group "
@@ -405,11 +452,11 @@ void keeper_audit(struct keeper *keeper)
 	if (!keeper->auditor)
 		err = auditor_new(&keeper->tables, &keeper->auditor, &failure);
 	if (!err)
-		err = audit_run_with(keeper->inspector, keeper->auditor, NULL, true, &report,
+		err = audit_run_with(keeper->inspector, keeper->auditor, NULL, REPAIR_SEEN, &report,
 				     &failure);
 	remark(&keeper->remarks, "audit", LOG_PRIORITY_ERROR, err ? failure.message : "");
 	if (!err)
-		report_audit(&report);
+		report_audit(&keeper->remarks, &report);
 }
 
 bool keeper_wants_audit(const struct keeper *keeper)

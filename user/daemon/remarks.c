@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "daemon/remarks.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 struct remark {
 	char about[128];
-	char text[256];
+	char text[512];
 };
 
 void remarks_done(struct remarks *remarks)
@@ -19,7 +20,7 @@ void remarks_done(struct remarks *remarks)
 	*remarks = (struct remarks){};
 }
 
-static struct remark *find(struct remarks *remarks, const char *about)
+static struct remark *find(struct remarks *remarks, const char *about, bool make)
 {
 	struct remark *larger;
 	size_t i;
@@ -27,7 +28,7 @@ static struct remark *find(struct remarks *remarks, const char *about)
 	for (i = 0; i < remarks->nr; i++)
 		if (!strncmp(remarks->items[i].about, about, sizeof(larger->about) - 1))
 			return &remarks->items[i];
-	if (remarks->nr == MAX_REMARKS)
+	if (!make || remarks->nr == MAX_REMARKS)
 		return NULL;
 	larger = reallocarray(remarks->items, remarks->nr + 1, sizeof(*larger));
 	if (!larger)
@@ -41,7 +42,7 @@ static struct remark *find(struct remarks *remarks, const char *about)
 void remark(struct remarks *remarks, const char *about, enum log_priority priority,
 	    const char *text)
 {
-	struct remark *last = find(remarks, about);
+	struct remark *last = find(remarks, about, text[0] != '\0');
 
 	if (!last || !strncmp(last->text, text, sizeof(last->text) - 1))
 		return;

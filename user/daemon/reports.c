@@ -49,7 +49,19 @@ void report_refresh(struct remarks *remarks, const struct pinned_group *pinned,
 	remark(remarks, pinned->folder, LOG_PRIORITY_WARNING, text);
 }
 
-void report_audit(const struct audit_report *report)
+/* Counted, and in no process's files: descriptors on their way to another process, or lost closes. */
+static bool has_unseen(const struct audit_report *report)
+{
+	size_t i, j;
+
+	for (i = 0; i < report->nr_groups; i++)
+		for (j = 0; j < report->groups[i].nr_rows; j++)
+			if (audit_certain(&report->groups[i].rows[j].listener) > 0)
+				return true;
+	return false;
+}
+
+void report_audit(struct remarks *remarks, const struct audit_report *report)
 {
 	if (report->nr_misplaced || report->nr_unrecorded)
 		log_line(
@@ -60,6 +72,12 @@ void report_audit(const struct audit_report *report)
 			(unsigned long)report->nr_unrecorded);
 	if (report->nr_adjusted)
 		log_line(LOG_PRIORITY_WARNING,
-			 "audit: counters were off by %lu connections; mended",
+			 "audit: counters were short of %lu connections; mended",
 			 (unsigned long)report->nr_adjusted);
+	remark(remarks, "unseen", LOG_PRIORITY_NOTICE,
+	       has_unseen(report) ?
+		       "audit: some connections are counted and in no process's files; if "
+		       "\"socksteer audit\" still says so when none is being passed on, "
+		       "\"socksteer audit --repair\" takes them off" :
+		       "");
 }

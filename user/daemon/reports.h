@@ -16,6 +16,6 @@
 void report_refresh(struct remarks *remarks, const struct pinned_group *pinned,
 		    const struct refresh_report *report, uint64_t oldest_join_ns);
 
-void report_audit(const struct audit_report *report);
+void report_audit(struct remarks *remarks, const struct audit_report *report);
 
 #endif

@@ -341,7 +341,8 @@ static void undo(const struct attach *attach)
 		put_back(attach, &inventory);
 	}
 	inventory_done(&inventory);
-	clear_unused_tables();
+	if (!attach->options->keep_tables)
+		clear_unused_tables();
 }
 
 static int attach_locked(struct attach *attach, struct attach_report *report)

@@ -20,6 +20,7 @@ struct attach_options {
 	enum policy policy;
 	const struct choice *choice; /* settings, the policy among them if it is in there; or NULL */
 	bool force; /* replace a program that somebody else attached */
+	bool keep_tables; /* a failure leaves the shared tables, which the caller uses on */
 };
 
 struct attach_report {

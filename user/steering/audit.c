@@ -163,8 +163,9 @@ static int add_group(struct audit *audit, const struct pinned_group *pinned,
 	return err ? maps_failed(audit, err) : add_subjects(audit, pinned, group);
 }
 
+/* All of them, whichever are asked for: a worker has one load over all its listeners. */
 static int add_groups(struct audit *audit, const struct pinned *pinned,
-		      const struct pinned_group *only, const struct inventory *inventory)
+		      const struct inventory *inventory)
 {
 	size_t i;
 	int err = 0;
@@ -174,7 +175,7 @@ static int add_groups(struct audit *audit, const struct pinned *pinned,
 	if (!audit->report.groups || !audit->subjects)
 		return out_of_memory(audit);
 	for (i = 0; i < pinned->nr_groups && !err; i++)
-		if (pinned->groups[i].whole && (!only || only == &pinned->groups[i]))
+		if (pinned->groups[i].whole)
 			err = add_group(audit, &pinned->groups[i],
 					pinned_live(&pinned->groups[i], inventory));
 	return err;
@@ -301,12 +302,20 @@ static bool is_first_of_worker(const struct audit *audit, size_t index)
 	return true;
 }
 
-static int mend_one(struct audit *audit, size_t index)
+/* What a counter has to be changed by. */
+static int64_t to_add(const struct audit_difference *difference, enum audit_repair repair)
+{
+	int64_t certain = audit_certain(difference);
+
+	return repair == REPAIR_SEEN && certain > 0 ? 0 : -certain;
+}
+
+static int mend_one(struct audit *audit, size_t index, enum audit_repair repair)
 {
 	const struct subject *subject = &audit->subjects[index];
 	uint32_t worker = subject->member.worker, listener = subject->member.listener;
 	struct audit_adjustment adjustment = {
-		.listener_held = -audit_certain(&subject->row->listener),
+		.listener_held = to_add(&subject->row->listener, repair),
 		.worker = worker,
 		.worker_generation = audit->roster->workers[worker].generation,
 		.listener = listener,
@@ -315,7 +324,7 @@ static int mend_one(struct audit *audit, size_t index)
 	int err;
 
 	if (is_first_of_worker(audit, index))
-		adjustment.worker_held = -audit_certain(&subject->row->worker);
+		adjustment.worker_held = to_add(&subject->row->worker, repair);
 	if (!adjustment.worker_held && !adjustment.listener_held)
 		return 0;
 	err = auditor_adjust(audit->auditor, &adjustment);
@@ -331,7 +340,7 @@ static int mend_one(struct audit *audit, size_t index)
 static int count_repairs(struct audit *audit)
 {
 	const struct audit_report *report = &audit->report;
-	struct audits audits;
+	struct audits audits = {};
 	int err = value_read(audit->tables.audits, 0, &audits);
 
 	audits.runs++;
@@ -342,14 +351,14 @@ static int count_repairs(struct audit *audit)
 	return err ? maps_failed(audit, err) : 0;
 }
 
-static int mend(struct audit *audit)
+static int mend(struct audit *audit, enum audit_repair repair)
 {
 	size_t i;
 	int err = 0;
 
 	audit->report.repaired = true;
 	for (i = 0; i < audit->nr_subjects && !err; i++)
-		err = mend_one(audit, i);
+		err = mend_one(audit, i, repair);
 	return err ? err : count_repairs(audit);
 }
 
@@ -371,8 +380,24 @@ static int open_audit(struct audit *audit)
 	return err;
 }
 
+/* Leaves only one group in the report; the groups are in the order of the pins, those that are whole. */
+static void report_only(struct audit_report *report, const struct pinned *pinned,
+			const struct pinned_group *only)
+{
+	size_t i, index = 0;
+
+	for (i = 0; &pinned->groups[i] != only; i++)
+		index += pinned->groups[i].whole;
+	for (i = 0; i < report->nr_groups; i++)
+		if (i != index || !only->whole)
+			free(report->groups[i].rows);
+	if (only->whole)
+		report->groups[0] = report->groups[index];
+	report->nr_groups = only->whole;
+}
+
 static int audit_groups(struct audit *audit, struct inspector *inspector,
-			const struct group_spec *spec, bool repair)
+			const struct group_spec *spec, enum audit_repair repair)
 {
 	struct inventory inventory CLEANUP(inventory_done) = {};
 	struct pinned pinned CLEANUP(pinned_done) = {};
@@ -389,15 +414,19 @@ static int audit_groups(struct audit *audit, struct inspector *inspector,
 	err = open_audit(audit);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	err = add_groups(audit, &pinned, only, &inventory);
+	err = add_groups(audit, &pinned, &inventory);
 	if (!err)
-		err = make_passes(audit, repair);
-	return err || !repair ? err : mend(audit);
+		err = make_passes(audit, repair != REPAIR_NONE);
+	if (!err && repair != REPAIR_NONE)
+		err = mend(audit, repair);
+	if (!err && only)
+		report_only(&audit->report, &pinned, only);
+	return err;
 }
 
 int audit_run_with(struct inspector *inspector, struct auditor *auditor,
-		   const struct group_spec *spec, bool repair, struct audit_report *ret_report,
-		   struct failure *failure)
+		   const struct group_spec *spec, enum audit_repair repair,
+		   struct audit_report *ret_report, struct failure *failure)
 {
 	struct audit audit CLEANUP(audit_free) = {
 		.auditor = auditor,
@@ -416,7 +445,7 @@ int audit_run_with(struct inspector *inspector, struct auditor *auditor,
 	return 0;
 }
 
-int audit_run(struct inspector *inspector, const struct group_spec *spec, bool repair,
+int audit_run(struct inspector *inspector, const struct group_spec *spec, enum audit_repair repair,
 	      struct audit_report *ret_report, struct failure *failure)
 {
 	return audit_run_with(inspector, NULL, spec, repair, ret_report, failure);

@@ -80,18 +80,29 @@ bool audit_is_clean(const struct audit_report *report);
 
 struct auditor;
 
+enum audit_repair {
+	REPAIR_NONE,
+	REPAIR_ALL,
+	/*
+	 * All but what no file shows: a descriptor on its way to another process, or one of io_uring, is
+	 * in no table of files, and its connection is held nevertheless.
+	 */
+	REPAIR_SEEN,
+};
+
 /*
- * Audits the groups that match spec, or all if it is NULL; with repair also mends them. Takes the lock
+ * Audits all groups, and with repair mends them; the report is of the one that matches spec, or of all
+ * if it is NULL, but for the totals. Takes the lock
  * of the pins. EXIT_NOTHING for a spec that matches no steered group. The caller ends *ret_report with
  * audit_done().
  */
-int audit_run(struct inspector *inspector, const struct group_spec *spec, bool repair,
+int audit_run(struct inspector *inspector, const struct group_spec *spec, enum audit_repair repair,
 	      struct audit_report *ret_report, struct failure *failure);
 
 /* The same with an auditor that is loaded already; of the tables that are pinned now. */
 int audit_run_with(struct inspector *inspector, struct auditor *auditor,
-		   const struct group_spec *spec, bool repair, struct audit_report *ret_report,
-		   struct failure *failure);
+		   const struct group_spec *spec, enum audit_repair repair,
+		   struct audit_report *ret_report, struct failure *failure);
 void audit_done(struct audit_report *report);
 
 #endif
