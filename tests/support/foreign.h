@@ -13,10 +13,13 @@
 
 #include <sys/types.h>
 
-/* Where each of them listens: its network is its own. */
+/*
+ * Where each of them listens, in a network of its own. A daemon on the machine may keep a port in every
+ * network, and is most likely told of a usual one: so this is an unusual one.
+ */
 #define FOREIGN_ADDRESS "127.0.0.1"
-#define FOREIGN_PORT "8080"
-#define FOREIGN_GROUP "127.0.0.1:8080"
+#define FOREIGN_PORT "18472"
+#define FOREIGN_GROUP FOREIGN_ADDRESS ":" FOREIGN_PORT
 
 struct foreign {
 	pid_t pid; /* of the process that was started, 0 for none */
