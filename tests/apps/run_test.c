@@ -14,11 +14,13 @@
 #include "support/waiting.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 TestSuite(run_apps, .init = foreign_enter, .fini = foreign_leave, .timeout = TEST_SECONDS);
 
@@ -156,6 +158,48 @@ static bool do_all_serve(void *argument)
 	return true;
 }
 
+/* The daemon has no socket, and so no copy of a listener. */
+static void expect_no_sockets(const struct program *daemon)
+{
+	DIR *dir CLEANUP(cleanup_dir) = NULL;
+	char path[64], link[320], target[64];
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", daemon->pid);
+	dir = opendir(path);
+	cr_assert(dir);
+	while ((entry = readdir(dir))) {
+		ssize_t length;
+
+		snprintf(link, sizeof(link), "%s/%s", path, entry->d_name);
+		length = readlink(link, target, sizeof(target) - 1);
+		target[length > 0 ? length : 0] = '\0';
+		cr_expect(strncmp(target, "socket:", 7) != 0, "the daemon holds %s", target);
+	}
+}
+
+/* More than any listener should wait for its slot, on a machine that does other work too. */
+#define SLOT_MS_MAX 200
+
+/* Of all joins that the daemon's log tells of. */
+static void expect_soon_in_slots(const char *log)
+{
+	static const char words[] = "(in a slot ";
+	const char *found = log;
+	double ms, longest = 0;
+	size_t count = 0;
+
+	while ((found = strstr(found, words))) {
+		found += strlen(words);
+		ms = strtod(found, NULL);
+		longest = ms > longest ? ms : longest;
+		count++;
+	}
+	cr_log_info("%zu joins, in a slot %.1f ms after listen at the latest", count, longest);
+	cr_expect_gt(count, 0, "no join: %s", log);
+	cr_expect_lt(longest, SLOT_MS_MAX, "a listener waited for %.1f ms", longest);
+}
+
 static size_t pids_read(uint32_t pids[16])
 {
 	struct status status CLEANUP(status_done) = {};
@@ -190,11 +234,13 @@ Test(run_apps, nginx_reloads_with_more_and_fewer_workers_and_no_visit_fails)
 		await_members((struct members){ .nr = counts[i] });
 		cr_expect(wait_until(do_all_serve, NULL, DEADLINE_MS), "somebody starves of %zu",
 			  counts[i]);
+		expect_no_sockets(&daemon);
 	}
 	visiting_stop(&visiting);
 	program_succeeds("audit", "--repair");
 	program_succeeds("audit");
 	daemon_stop(&daemon, &said);
+	expect_soon_in_slots(said.error);
 }
 
 Test(run_apps, nginx_that_stops_and_starts_is_steered_again_and_the_gap_is_logged)
@@ -269,4 +315,46 @@ Test(run_apps, haproxy_that_is_replaced_keeps_its_slots_and_no_visit_fails)
 	}
 	visiting_stop(&visiting);
 	daemon_stop(&daemon, &said);
+}
+
+#define FILE_FORMAT "[group " FOREIGN_GROUP "]\nnetns = %s\npolicy = %s\n"
+
+/* The policy changes each time, and nothing may be left to the hash meanwhile. */
+Test(run_apps, the_daemon_reads_its_file_again_under_load_and_no_visit_fails)
+{
+	static const char *const policies[] = { "p2c", "least-conn", "round-robin",
+						"least-loaded" };
+	struct status status CLEANUP(status_done) = {};
+	struct said said CLEANUP(said_done) = {};
+	struct config_file file;
+	struct visiting visiting;
+	struct program daemon;
+	char netns[NUMBER_BYTES];
+	uint32_t outcome;
+	size_t i;
+
+	nginx_start(3);
+	config_file_new(&file);
+	network_format(netns);
+	config_file_write(&file, FILE_FORMAT, netns, "least-loaded");
+	program_start(&daemon, NULL, (const char *const[]){ "run", "--config", file.path, NULL });
+	await_steered(&foreign_get()->endpoint);
+	visiting_start(&visiting, &foreign_get()->endpoint);
+	for (i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		char words[64];
+
+		config_file_write(&file, FILE_FORMAT, netns, policies[i]);
+		kill(daemon.pid, SIGHUP);
+		snprintf(words, sizeof(words), "policy is %s from now on", policies[i]);
+		daemon_await_said(&daemon, words);
+		visiting_await(&visiting, 20);
+	}
+	visiting_stop(&visiting);
+	foreign_status(&status);
+	for (outcome = 0; outcome < NR_OUTCOMES; outcome++)
+		cr_expect(outcome == OUTCOME_SELECTED || !status.groups[0].outcomes[outcome],
+			  "outcome %u: %lu", outcome,
+			  (unsigned long)status.groups[0].outcomes[outcome]);
+	daemon_stop(&daemon, &said);
+	config_file_done(&file);
 }
