@@ -170,6 +170,21 @@ Test(refusals, without_a_bpffs_each_command_says_how_to_mount_one)
 	expect_untouched(&scene.servers.endpoint, "no bpffs");
 }
 
+/* Said after the line about what the daemon may still do. */
+Test(refusals, without_a_bpffs_run_says_how_to_mount_one)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct scene scene;
+
+	scene_start(&scene, "--workers", "2");
+	cr_assert_eq(mount("tmpfs", "/sys/fs/bpf", "tmpfs", 0, NULL), 0, "%s", strerror(errno));
+	program_run(&said, "run", scene.port, "--netns", scene.netns);
+	cr_expect_eq(said.code, EXIT_MISSING, "%s", said.error);
+	cr_expect(strstr(said.error, "mount it with \"mount -t bpf bpf /sys/fs/bpf\"\n") != NULL,
+		  "%s", said.error);
+	expect_untouched(&scene.servers.endpoint, "no bpffs");
+}
+
 Test(refusals, without_the_types_of_the_kernel_each_command_says_which_kernel_has_them)
 {
 	struct scene scene;
