@@ -19,7 +19,7 @@
  */
 #define FOREIGN_ADDRESS "127.0.0.1"
 #define FOREIGN_PORT "18472"
-#define FOREIGN_GROUP FOREIGN_ADDRESS ":" FOREIGN_PORT
+#define FOREIGN_GROUP "127.0.0.1:18472"
 
 struct foreign {
 	pid_t pid; /* of the process that was started, 0 for none */
