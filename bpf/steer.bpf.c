@@ -116,7 +116,7 @@ static __always_inline __u32 select_listener(struct sk_reuseport_md *ctx)
 	if (choice.settings->policy == POLICY_HASH)
 		return OUTCOME_HASH;
 	arrays_find();
-	if (!group_is_complete(ctx, scratch, choice.settings->nr_slots))
+	if (!group_is_steerable(ctx, scratch, choice.settings->nr_slots))
 		return OUTCOME_INCOMPLETE;
 	choice.seed = random_next(scratch);
 	choice.now = ramp_now(choice.settings, scratch);

@@ -171,6 +171,7 @@ struct scratch {
 	__u32 nr_listeners;
 	__u32 complete; /* every listener was in a slot */
 	__u64 settled_ns; /* when the slow start of the last join ended, once that is past */
+	__u64 incomplete_since_ns; /* CLOCK_MONOTONIC, while not complete */
 	__u32 random; /* state of the random numbers */
 	__u32 reserved;
 };

@@ -123,30 +123,42 @@ Test(audit, a_falsified_counter_is_found_and_mended)
 	await_held(&steered, EVERY_SLOT, 0);
 }
 
-Test(audit, connections_of_a_listener_that_had_no_slot_yet_are_charged)
+#define NR_NEWCOMERS 3
+
+/* Takes all that waits at a listener, into the epoll set that watches it. How many these are. */
+static size_t accept_and_watch(const struct plain_group *group, size_t index, int *ret_accepted)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	size_t nr = 0;
+	int fd;
+
+	while ((fd = plain_group_accept(group, index)) >= 0) {
+		ret_accepted[nr++] = fd;
+		cr_assert_eq(epoll_ctl(group->epolls[index], EPOLL_CTL_ADD, fd, &event), 0);
+	}
+	return nr;
+}
+
+Test(audit, connections_of_listeners_that_had_no_slot_yet_are_charged)
 {
 	struct clients clients CLEANUP(clients_done) = {};
 	struct audit_report report CLEANUP(audit_done) = {};
 	struct servers servers;
 	struct steered steered;
 	struct plain_group more;
-	int accepted[20], nr_accepted = 0;
+	size_t nr_accepted = 0, i;
+	int accepted[20];
 	char port[16];
 
 	servers_start(&servers, "--workers", "2");
 	steer(&steered, &servers.endpoint, POLICY_LEAST_LOADED);
 	snprintf(port, sizeof(port), "%u", steered.spec.port);
 	plain_group_init(&more, "127.0.0.1", port);
-	plain_group_add_watched(&more, 1, PLAIN_BACKLOG);
-	/* The group is incomplete, so the hash serves it, and the newcomer has no record to inherit. */
+	plain_group_add_watched(&more, NR_NEWCOMERS, PLAIN_BACKLOG);
+	/* Most have no slot, so the hash serves all, and the newcomers have no record to inherit. */
 	clients_connect(&clients, &servers.endpoint, 20);
-	while ((accepted[nr_accepted] = plain_group_accept(&more, 0)) >= 0) {
-		struct epoll_event event = { .events = EPOLLIN };
-
-		cr_assert_eq(epoll_ctl(more.epolls[0], EPOLL_CTL_ADD, accepted[nr_accepted++],
-				       &event),
-			     0);
-	}
+	for (i = 0; i < NR_NEWCOMERS; i++)
+		nr_accepted += accept_and_watch(&more, i, accepted + nr_accepted);
 	cr_assert_gt(nr_accepted, 0);
 	await_held(&steered, EVERY_SLOT, 20 - (uint64_t)nr_accepted);
 	steer_again(&steered);

@@ -7,9 +7,11 @@
 #include "support/sandbox.h"
 #include "support/servers.h"
 #include "support/steered.h"
+#include "support/waiting.h"
 #include "steering/scan.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -210,23 +212,61 @@ Test(groups, the_same_port_in_two_networks_is_two_groups)
 	cr_expect_eq(steered_held(&steered_second, EVERY_SLOT), 3);
 }
 
-/* Somebody without a slot would starve if anybody were selected. */
-Test(groups, until_a_listener_that_joined_has_a_slot_the_hash_serves_all)
+/* Runs are counted by the CPU that they are on, and so is how long a listener has waited there. */
+static void stay_on_this_cpu(void)
 {
-	struct clients clients CLEANUP(clients_done) = {};
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET((size_t)sched_getcpu(), &here);
+	cr_assert_eq(sched_setaffinity(0, sizeof(here), &here), 0);
+}
+
+struct arriving {
+	const struct steered *steered;
+	const struct endpoint *endpoint;
+	struct counts before;
+	struct clients clients;
+	uint64_t nr_runs;
+};
+
+/* True once the group was left to the hash. */
+static bool meets_the_hash(void *argument)
+{
+	struct arriving *arriving = argument;
+	struct counts now;
+
+	clients_connect(&arriving->clients, arriving->endpoint, 1);
+	arriving->nr_runs++;
+	steered_count(arriving->steered, &now);
+	return now.outcomes.incomplete > arriving->before.outcomes.incomplete;
+}
+
+/* Somebody without a slot would starve if others were selected for long. */
+Test(groups, after_a_while_without_a_slot_for_one_the_hash_serves_all)
+{
 	struct clients later CLEANUP(clients_done) = {};
 	struct servers servers, joined;
+	struct arriving arriving = {};
 	struct steered steered;
 	struct counts before;
 	struct status status;
 	char port[8];
 
+	stay_on_this_cpu();
 	servers_start(&servers, "--workers", "2");
 	steer(&steered, &servers.endpoint, POLICY_LEAST_LOADED);
 	port_of(&servers.endpoint, port);
 	servers_start(&joined, "--workers", "1", "--port", port);
+	arriving.steered = &steered;
+	arriving.endpoint = &servers.endpoint;
+	steered_count(&steered, &arriving.before);
+	cr_expect_not(meets_the_hash(&arriving), "the first run after the join is steered");
+	cr_assert(wait_until(meets_the_hash, &arriving, DEADLINE_MS));
+	expect_outcomes(&steered, &arriving.before,
+			(struct outcomes){ .selected = arriving.nr_runs - 1, .incomplete = 1 });
 	steered_count(&steered, &before);
-	clients_connect(&clients, &servers.endpoint, 10);
+	clients_connect(&arriving.clients, &servers.endpoint, 10);
 	expect_outcomes(&steered, &before, (struct outcomes){ .incomplete = 10 });
 	steered_status(&steered, &status);
 	cr_expect_eq(status.groups[0].nr_missing, 1);
@@ -235,11 +275,30 @@ Test(groups, until_a_listener_that_joined_has_a_slot_the_hash_serves_all)
 	cr_expect_eq(steered.report.nr_listeners, 3);
 	cr_expect_eq(steered.report.nr_added, 1);
 	/* What the joiner had accepted meanwhile is charged to it. */
-	await_held(&steered, EVERY_SLOT, 10);
+	await_held(&steered, EVERY_SLOT, arriving.nr_runs + 10);
 	steered_count(&steered, &before);
 	clients_connect(&later, &servers.endpoint, 5);
-	await_held(&steered, EVERY_SLOT, 15);
+	await_held(&steered, EVERY_SLOT, arriving.nr_runs + 15);
 	expect_outcomes(&steered, &before, (struct outcomes){ .selected = 5 });
+	clients_done(&arriving.clients);
+}
+
+/* Three of five: the two others would get everything. */
+Test(groups, where_most_listeners_have_no_slot_the_hash_serves_all_at_once)
+{
+	struct clients clients CLEANUP(clients_done) = {};
+	struct servers servers, joined;
+	struct steered steered;
+	struct counts before;
+	char port[8];
+
+	servers_start(&servers, "--workers", "2");
+	steer(&steered, &servers.endpoint, POLICY_LEAST_LOADED);
+	port_of(&servers.endpoint, port);
+	servers_start(&joined, "--workers", "3", "--port", port);
+	steered_count(&steered, &before);
+	clients_connect(&clients, &servers.endpoint, 10);
+	expect_outcomes(&steered, &before, (struct outcomes){ .incomplete = 10 });
 }
 
 Test(groups, attaching_again_changes_nothing)
