@@ -86,9 +86,9 @@ static __always_inline __u32 member_cost(const struct settings *current,
 {
 	__u32 cost = worker->cost;
 
-	if (!now || member->joined_ns <= current->attached_ns || now < member->joined_ns)
+	if (!now || member->ramp_ns <= current->attached_ns || now < member->ramp_ns)
 		return cost;
-	return policy_ramp(cost, now - member->joined_ns, current->slow_start_ns);
+	return policy_ramp(cost, now - member->ramp_ns, current->slow_start_ns);
 }
 
 /*

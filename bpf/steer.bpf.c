@@ -89,7 +89,7 @@ static __always_inline bool choice_begin(struct choice *choice)
  */
 static __always_inline __u64 ramp_now(const struct settings *current, struct scratch *scratch)
 {
-	__u64 end = current->last_joined_ns + current->slow_start_ns, now;
+	__u64 end = current->last_ramp_ns + current->slow_start_ns, now;
 
 	if (end == scratch->settled_ns)
 		return 0;

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define LAYOUT_VERSION 2
+#define LAYOUT_VERSION 3
 
 /* Slots of one group. A group may hold more listeners than the kernel's initial 128. */
 #define MAX_SLOTS 1024
@@ -104,12 +104,38 @@ struct conn_owner {
 	__u32 pass; /* the audit that counted it last */
 };
 
-/* members (one map per group): slot -> who sits there. Written by user space only. */
+/*
+ * members (one map per group): slot -> who sits there, and what looks at its listener have seen. Written
+ * by user space when a listener joins; from then on, each part by who is named. All times are
+ * CLOCK_MONOTONIC, in nanoseconds, 0 for never or not now. The first 64 bytes, one cache line, are all
+ * that a run needs of a listener with which all is well.
+ */
 struct member {
-	__u64 cookie; /* SO_COOKIE of the listener, 0 means an empty slot */
-	__u64 joined_ns; /* CLOCK_MONOTONIC, nanoseconds */
-	__u32 worker; /* row of workers */
-	__u32 listener; /* row of listener_info */
+	__u64 cookie; /* user: SO_COOKIE of the listener, 0 means an empty slot */
+	__u64 ramp_ns; /* user, kernel: when its slow start began, by joining or by recovering */
+	__u32 worker; /* user: row of workers */
+	__u32 listener; /* user: row of listener_info */
+	__u64 head; /* kernel: identity of the first connection in its queue, 0 for none */
+	__u64 head_since_ns; /* kernel: since when that one is the first */
+	__u64 away_since_ns; /* kernel: since when its worker was found not waiting, busy or unattended */
+	__u64 away_seen_ns; /* kernel: when it was found so last */
+	__u64 stuck_ns; /* kernel: when it was found stuck */
+	__u64 joined_ns; /* user: when it got its slot */
+	__u64 pace_ns; /* kernel: how long a head takes to move when the worker is well; 0 is not known */
+	__u64 rescue_window_ns; /* user: when the present minute of rescues began */
+	__u32 rescues_in_window; /* user */
+	__u32 nr_rescues; /* user: monotonic */
+	__u32 nr_stuck; /* kernel: monotonic */
+	__u32 nr_trials; /* kernel: how often in a row it was tried again, and was stuck again */
+	/*
+	 * user: a rescue in progress. The descriptor of this process is the listener, which is to listen
+	 * again with this backlog, whatever happens to the rescuer. pid 0: none.
+	 */
+	__u32 rescue_pid;
+	__u32 rescue_fd;
+	__u32 rescue_backlog;
+	__u32 reserved;
+	__u64 unused;
 };
 
 enum policy {
@@ -121,7 +147,7 @@ enum policy {
 	NR_POLICIES,
 };
 
-/* settings (one map per group, one row): read on every run. Written by user space only. */
+/* settings (one map per group, one row): read on every run. Written by user space, but for last_ramp_ns. */
 struct settings {
 	__u32 policy; /* enum policy */
 	__u32 nr_slots; /* slots 0..nr_slots-1 may hold listeners */
@@ -129,7 +155,8 @@ struct settings {
 	__u32 v6only; /* the listeners take no IPv4 */
 	__u64 refresh_ns; /* how long a CPU relies on its snapshot before it starts a new pass */
 	__u64 slow_start_ns; /* a listener that joins reaches its full share after this; 0 at once */
-	__u64 last_joined_ns; /* when the last listener joined a steered group; 0 if none did */
+	__u64 last_ramp_ns; /* kernel too: when the last slow start began; 0 if none did */
+	__u64 stuck_after_ns; /* a queue whose head has not moved for this is stuck */
 	/* Which group this is, for people and for a later attach. */
 	__u8 address[16]; /* network order; IPv4 in the first four bytes */
 	__u32 port;
@@ -137,6 +164,24 @@ struct settings {
 	__u32 netns; /* inode number of the network namespace */
 	__u32 ifindex; /* bound device, 0 for any */
 	__u64 attached_ns; /* CLOCK_MONOTONIC, nanoseconds; 0 while the attach is unfinished */
+	__u32 rescue; /* enum rescue_mode */
+	__u32 reserved;
+};
+
+/* Which listeners the daemon rescues. */
+enum rescue_mode {
+	RESCUE_OFF,
+	RESCUE_STUCK, /* that a worker watches, but does not accept from */
+	RESCUE_STUCK_UNATTENDED, /* that nobody watches, too */
+	NR_RESCUE_MODES,
+};
+
+/*
+ * alarms (one map per group, one row): whether somebody looks at the queues. A run of steer that finds it
+ * off turns it on and reports EVENT_ARRIVAL; who looks turns it off when nothing waits any more.
+ */
+struct alarm {
+	__u32 armed;
 };
 
 /*
@@ -179,6 +224,9 @@ struct scratch {
 enum event_kind {
 	EVENT_LISTENER_JOINED,
 	EVENT_LISTENER_LEFT,
+	EVENT_ARRIVAL, /* the first connection since the queues were looked at; without a cookie */
+	EVENT_STUCK,
+	EVENT_RECOVERED,
 };
 
 /* events: ring buffer of things that user space has to act upon. */
@@ -249,6 +297,12 @@ struct inspect_row {
 	__u8 reuseport;
 	__u8 v6only;
 	__u8 reserved[6];
+};
+
+/* What survey returns: bits of what it found in the queues of a group. */
+enum survey_result {
+	SURVEY_WAITING = 1 << 0, /* connections, or handshakes that become some */
+	SURVEY_STUCK = 1 << 1, /* a stuck listener, perhaps with an empty queue */
 };
 
 /* What sample returns instead of a program's id: classic BPF, which has none. */

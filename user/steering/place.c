@@ -9,6 +9,9 @@
 /* Long enough that nobody floods a new worker, short enough for workers that are recycled often. */
 #define DEFAULT_SLOW_START_NS 1000000000
 
+/* Far longer than a healthy event loop takes to come round, and little to a client. */
+#define DEFAULT_STUCK_AFTER_NS 100000000
+
 /* A CPU's view of a large group may be this old; its own selections are in it at once. */
 #define DEFAULT_REFRESH_NS 1000000
 
@@ -61,6 +64,8 @@ void settings_init(const struct group *group, enum policy policy, struct setting
 		.busy_penalty = DEFAULT_BUSY_PENALTY,
 		.refresh_ns = DEFAULT_REFRESH_NS,
 		.slow_start_ns = DEFAULT_SLOW_START_NS,
+		.stuck_after_ns = DEFAULT_STUCK_AFTER_NS,
+		.rescue = RESCUE_OFF,
 		.port = group->port,
 		.family = group->family,
 		.netns = group->netns,

@@ -11,6 +11,10 @@
 
 #define MAX_SLOW_START_NS 600000000000
 
+/* Below, a healthy event loop would now and then be called stuck; above, nobody would wait for it. */
+#define MIN_STUCK_AFTER_NS 10000000
+#define MAX_STUCK_AFTER_NS 60000000000
+
 /* A busy worker may weigh as much as this many connections; more would never choose it. */
 #define MAX_BUSY_PENALTY 100
 
@@ -42,6 +46,46 @@ static int slow_start_parse(const char *text, struct settings *ret_settings)
 static void slow_start_print(const struct settings *settings, char *ret_text)
 {
 	text_of_duration(settings->slow_start_ns, ret_text, SETTING_TEXT_SIZE);
+}
+
+static int stuck_after_parse(const char *text, struct settings *ret_settings)
+{
+	uint64_t ns;
+
+	if (text_to_duration(text, &ns) || ns < MIN_STUCK_AFTER_NS || ns > MAX_STUCK_AFTER_NS)
+		return -EINVAL;
+	ret_settings->stuck_after_ns = ns;
+	return 0;
+}
+
+static void stuck_after_print(const struct settings *settings, char *ret_text)
+{
+	text_of_duration(settings->stuck_after_ns, ret_text, SETTING_TEXT_SIZE);
+}
+
+static const char *const rescue_names[NR_RESCUE_MODES] = {
+	[RESCUE_OFF] = "off",
+	[RESCUE_STUCK] = "stuck",
+	[RESCUE_STUCK_UNATTENDED] = "stuck+unattended",
+};
+
+static int rescue_parse(const char *text, struct settings *ret_settings)
+{
+	uint32_t mode;
+
+	for (mode = 0; mode < NR_RESCUE_MODES; mode++) {
+		if (strcmp(text, rescue_names[mode]))
+			continue;
+		ret_settings->rescue = mode;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static void rescue_print(const struct settings *settings, char *ret_text)
+{
+	snprintf(ret_text, SETTING_TEXT_SIZE, "%s",
+		 settings->rescue < NR_RESCUE_MODES ? rescue_names[settings->rescue] : "unknown");
 }
 
 /* A number of connections with up to two decimals. */
@@ -78,6 +122,12 @@ const struct setting settings_keys[] = {
 	{ "busy-penalty", "CONNECTIONS",
 	  "what a worker weighs more while its event loop runs a handler: 0 to 100, such as 0.5",
 	  busy_penalty_parse, busy_penalty_print },
+	{ "stuck-after", "DURATION",
+	  "a queue whose first connection is not accepted for this is stuck, and avoided: 10ms to 60s",
+	  stuck_after_parse, stuck_after_print },
+	{ "rescue", "MODE",
+	  "whose queue the daemon moves to other workers: off, stuck, or stuck+unattended",
+	  rescue_parse, rescue_print },
 	{},
 };
 

@@ -26,12 +26,12 @@ static uint64_t load_held(const struct load *load)
 	return load->opened > load->closed ? load->opened - load->closed : 0;
 }
 
-uint32_t slow_start_percent(const struct settings *settings, uint64_t joined_ns, uint64_t now_ns)
+uint32_t slow_start_percent(const struct settings *settings, uint64_t ramp_ns, uint64_t now_ns)
 {
-	uint64_t age_ns = now_ns > joined_ns ? now_ns - joined_ns : 0;
+	uint64_t age_ns = now_ns > ramp_ns ? now_ns - ramp_ns : 0;
 
 	/* As in bpf/choose.h: who was there at the attach needs none. */
-	if (joined_ns <= settings->attached_ns || age_ns >= settings->slow_start_ns)
+	if (ramp_ns <= settings->attached_ns || age_ns >= settings->slow_start_ns)
 		return 100;
 	return (uint32_t)(age_ns * 100 / settings->slow_start_ns);
 }
@@ -72,7 +72,7 @@ static int fill_counters(const struct source *source, const struct member *membe
 		return err;
 	listener->worker = member->worker;
 	listener->slow_start_percent =
-		slow_start_percent(&source->pinned->settings, member->joined_ns, clock_now_ns());
+		slow_start_percent(&source->pinned->settings, member->ramp_ns, clock_now_ns());
 	listener->pid = worker.pid;
 	listener->weight = worker.weight;
 	listener->draining = worker.flags & WORKER_DRAINING;

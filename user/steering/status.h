@@ -75,6 +75,6 @@ int status_group_read(const struct tables *tables, const struct pinned_group *pi
 void status_group_done(struct status_group *group);
 
 /* How much of its slow start a listener has behind it: 100 without one, or after it. */
-uint32_t slow_start_percent(const struct settings *settings, uint64_t joined_ns, uint64_t now_ns);
+uint32_t slow_start_percent(const struct settings *settings, uint64_t ramp_ns, uint64_t now_ns);
 
 #endif

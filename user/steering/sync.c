@@ -152,15 +152,18 @@ static int note_joined(struct sync *sync, uint32_t slot, uint64_t joined_ns)
 	if (slot >= sync->settings.nr_slots)
 		sync->settings.nr_slots = slot + 1;
 	if (sync->settings.attached_ns)
-		sync->settings.last_joined_ns = joined_ns;
+		sync->settings.last_ramp_ns = joined_ns;
 	return value_write(sync->maps->settings, 0, &sync->settings);
 }
 
 /* Rows first, the slot last: a listener that can be chosen is always accounted for. */
 static int add_listener(struct sync *sync, const struct listener *listener)
 {
-	struct member member = { .cookie = listener->cookie, .joined_ns = clock_now_ns() };
 	uint32_t slot = find_slot(sync, 0);
+	uint64_t now_ns = clock_now_ns();
+	struct member member = { .cookie = listener->cookie,
+				 .joined_ns = now_ns,
+				 .ramp_ns = now_ns };
 	int err;
 
 	if (slot == MAX_SLOTS)
