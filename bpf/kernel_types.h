@@ -104,8 +104,15 @@ struct sock {
 	struct sock_reuseport *sk_reuseport_cb;
 };
 
+struct request_sock;
+
 struct request_sock_queue {
 	atomic_t qlen;
+	struct request_sock *rskq_accept_head;
+};
+
+struct tcp_request_sock {
+	__u32 snt_isn;
 };
 
 struct inet_connection_sock {

@@ -44,6 +44,24 @@ static __always_inline void listener_read_queue(__u64 sk, struct listener_queue 
 	}
 }
 
+/*
+ * The identity of the connection that is accepted next, 0 for none. The kernel uses its memory again for
+ * the next handshake, so the address alone does not tell one from the other; the sequence number with
+ * which each began, a random one, does.
+ */
+static __always_inline __u64 listener_queue_head(__u64 sk)
+{
+	__u64 request;
+
+	if (!bpf_core_field_exists(struct inet_connection_sock, icsk_accept_queue.rskq_accept_head))
+		return 0;
+	request = kread_pointer(
+		kaddress(struct inet_connection_sock, sk, icsk_accept_queue.rskq_accept_head));
+	if (!request)
+		return 0;
+	return request ^ (__u64)kread(struct tcp_request_sock, request, snt_isn) << 32;
+}
+
 static __always_inline int queue_is_empty(__u64 head)
 {
 	return kread_pointer(head) == head;

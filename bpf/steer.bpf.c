@@ -130,14 +130,32 @@ static __always_inline __u32 select_listener(struct sk_reuseport_md *ctx)
 	return migrating ? OUTCOME_MIGRATED : OUTCOME_SELECTED;
 }
 
+/* Somebody has to look at the queues from now on: what was selected last may be the last SYN for long. */
+__noinline int alarm_raise(void)
+{
+	const __u32 row = 0;
+	struct settings *current = bpf_map_lookup_elem(&settings, &row);
+	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &row);
+
+	if (!current || !alarm)
+		return 0;
+	alarm->armed = 1;
+	report_member(current, NULL, EVENT_ARRIVAL, bpf_ktime_get_ns());
+	return 0;
+}
+
 SEC("sk_reuseport/migrate")
 int steer(struct sk_reuseport_md *ctx)
 {
 	__u32 outcome = select_listener(ctx);
 	__u64 *count = bpf_map_lookup_elem(&counters, &outcome);
+	const __u32 row = 0;
+	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &row);
 
 	if (count)
 		++*count;
+	if (alarm && !alarm->armed)
+		alarm_raise();
 	return SK_PASS;
 }
 
@@ -177,4 +195,43 @@ int sample(void *unused)
 		return SAMPLE_CLASSIC;
 	aux = kread_pointer(kaddress(struct bpf_prog, prog, aux));
 	return kread(struct bpf_prog_aux, aux, id);
+}
+
+/* bpf_loop callback: one look at the listener in a slot. */
+static long survey_slot(__u32 slot, __u32 *result)
+{
+	struct member *member = bpf_map_lookup_elem(&members, &slot);
+	__u64 sk = slot_socket(slot);
+	struct listener_queue queue;
+	struct listener_wait wait;
+
+	if (!member || !sk)
+		return 0;
+	listener_read_queue(sk, &queue);
+	listener_read_wait(sk, &wait);
+	member_look(slot, sk, wait.state, queue.queued);
+	if (queue.queued || queue.half_open)
+		*result |= SURVEY_WAITING;
+	if (member->stuck_ns)
+		*result |= SURVEY_STUCK;
+	return 0;
+}
+
+/*
+ * Also run by hand: looks at all listeners, so that a hang is noticed when no SYN comes. Returns enum
+ * survey_result.
+ */
+SEC("raw_tp")
+int survey(void *unused)
+{
+	const __u32 row = 0;
+	struct settings *current = bpf_map_lookup_elem(&settings, &row);
+	__u32 result = 0;
+
+	if (!current)
+		return 0;
+	arrays_find();
+	bpf_loop(current->nr_slots < MAX_SLOTS ? current->nr_slots : MAX_SLOTS, survey_slot,
+		 &result, 0);
+	return result;
 }

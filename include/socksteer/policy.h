@@ -10,7 +10,7 @@
  * From the highest bit down:
  *
  *     1 bit    zero, so that a key can be subtracted from another without a borrow
- *     2 bits   class: eligible, nearly full, unattended, draining
+ *     2 bits   class: eligible, nearly full, stuck, draining
  *     46 bits  load by the policy, over weight
  *     1 bit    busy
  *     14 bits  connections waiting to be accepted
@@ -25,9 +25,14 @@
 
 /*
  * What a busy worker weighs more than an idle one. Below one connection, or a worker that is busy
- * accepting would be passed over for one that holds more.
+ * accepting would be passed over for one that holds more. It weighs that much again for each doubling of
+ * the time that it has been busy, from 2^20 ns, a millisecond, on: one that stays busy with few
+ * connections is worse off than an idle one with several. Doublings, because two workers that are always
+ * busy shall not differ by when they were looked at last.
  */
 #define DEFAULT_BUSY_PENALTY (LOAD_UNIT / 2)
+#define BUSY_UNIT_SHIFT 20
+#define BUSY_DOUBLINGS 8
 
 /* What one unit of load costs a worker of weight 1, see policy_cost(). */
 #define COST_ONE (1u << 16)
@@ -55,14 +60,15 @@ struct policy_candidate {
 	__u32 cost; /* policy_cost() of the worker's weight */
 	__u32 flags; /* enum worker_flag */
 	__u32 state; /* enum worker_state */
-	__u32 reserved;
+	__u32 is_stuck; /* the first one in its queue is not accepted */
+	__u64 away_ns; /* how long it is certain not to have waited for events */
 };
 
 /* Lower is better. When nobody is eligible the best of the next class is taken: never refuse. */
 enum policy_class {
 	CLASS_ELIGIBLE,
 	CLASS_NEARLY_FULL,
-	CLASS_UNATTENDED,
+	CLASS_STUCK, /* or unattended */
 	CLASS_DRAINING,
 };
 
@@ -104,8 +110,8 @@ static inline enum policy_class policy_class(const struct policy_candidate *cand
 {
 	if (candidate->flags & WORKER_DRAINING)
 		return CLASS_DRAINING;
-	if (candidate->state == STATE_UNATTENDED)
-		return CLASS_UNATTENDED;
+	if (candidate->is_stuck || candidate->state == STATE_UNATTENDED)
+		return CLASS_STUCK;
 	if (policy_nearly_full(candidate))
 		return CLASS_NEARLY_FULL;
 	return CLASS_ELIGIBLE;
@@ -140,6 +146,21 @@ static inline __u64 policy_weigh(__u64 units, __u32 cost)
 	return load < KEY_LOAD_MAX ? load : KEY_LOAD_MAX;
 }
 
+/* What a busy worker weighs more, in LOAD_UNITs. Without branches: each would double the verifier's work. */
+static inline __u64 policy_busy_units(const struct settings *settings, __u64 away_ns)
+{
+	const __u32 full = (1 << BUSY_DOUBLINGS) - 1;
+	__u64 away = away_ns >> BUSY_UNIT_SHIFT;
+	__u32 times = 1, i;
+
+	if (away > full)
+		away = full;
+	/* One more for each bit of away, the highest one and all below. */
+	for (i = 0; i < BUSY_DOUBLINGS; i++)
+		times += ((away >> i) + full) >> BUSY_DOUBLINGS;
+	return (__u64)settings->busy_penalty * times;
+}
+
 static inline __u64 policy_load(const struct settings *settings,
 				const struct policy_candidate *candidate)
 {
@@ -150,7 +171,7 @@ static inline __u64 policy_load(const struct settings *settings,
 	if (settings->policy != POLICY_LEAST_CONN) {
 		units += (__u64)candidate->half_open * LOAD_UNIT;
 		if (candidate->state == STATE_BUSY)
-			units += settings->busy_penalty;
+			units += policy_busy_units(settings, candidate->away_ns);
 	}
 	return policy_weigh(units, candidate->cost);
 }

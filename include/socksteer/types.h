@@ -111,7 +111,6 @@ struct conn_owner {
  * that a run needs of a listener with which all is well.
  */
 struct member {
-	__u64 cookie; /* user: SO_COOKIE of the listener, 0 means an empty slot */
 	__u64 ramp_ns; /* user, kernel: when its slow start began, by joining or by recovering */
 	__u32 worker; /* user: row of workers */
 	__u32 listener; /* user: row of listener_info */
@@ -119,9 +118,11 @@ struct member {
 	__u64 head_since_ns; /* kernel: since when that one is the first */
 	__u64 away_since_ns; /* kernel: since when its worker was found not waiting, busy or unattended */
 	__u64 away_seen_ns; /* kernel: when it was found so last */
+	__u64 away_ns; /* kernel: a duration, how much of the time since then is certain */
 	__u64 stuck_ns; /* kernel: when it was found stuck */
+	__u64 cookie; /* user: SO_COOKIE of the listener, 0 means an empty slot */
 	__u64 joined_ns; /* user: when it got its slot */
-	__u64 pace_ns; /* kernel: how long a head takes to move when the worker is well; 0 is not known */
+	__u64 pace_ns; /* kernel: a duration, how long a head takes to move when the worker is well */
 	__u64 rescue_window_ns; /* user: when the present minute of rescues began */
 	__u32 rescues_in_window; /* user */
 	__u32 nr_rescues; /* user: monotonic */
@@ -135,7 +136,6 @@ struct member {
 	__u32 rescue_fd;
 	__u32 rescue_backlog;
 	__u32 reserved;
-	__u64 unused;
 };
 
 enum policy {
@@ -182,6 +182,7 @@ enum rescue_mode {
  */
 struct alarm {
 	__u32 armed;
+	__u32 reserved;
 };
 
 /*

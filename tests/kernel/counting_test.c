@@ -309,8 +309,8 @@ Test(counting, a_worker_of_two_groups_holds_the_sum_of_both)
 	struct steered of_first, of_second;
 
 	start_pair(&first, &second);
-	steer(&of_first, &first.endpoint, POLICY_LEAST_LOADED);
-	steer(&of_second, &second.endpoint, POLICY_LEAST_LOADED);
+	steer(&of_first, &first.endpoint, POLICY_LEAST_CONN);
+	steer(&of_second, &second.endpoint, POLICY_LEAST_CONN);
 	clients_connect(&clients, &first.endpoint, 7);
 	await_held(&of_first, EVERY_SLOT, 7);
 	/* The worker with 3 is next on the other port as well, although that port holds nothing. */

@@ -50,7 +50,17 @@ static void open_maps(struct steered *steered)
 	cr_assert_eq(group_maps_open(folder, &steered->maps), 0, "%s", folder);
 }
 
+/* Longer than any test takes. */
+#define NEVER_STUCK_NS 3600000000000
+
 void steer(struct steered *ret_steered, const struct endpoint *endpoint, enum policy policy)
+{
+	steer_hangable(ret_steered, endpoint, policy);
+	steered_set_stuck_after(ret_steered, NEVER_STUCK_NS);
+}
+
+void steer_hangable(struct steered *ret_steered, const struct endpoint *endpoint,
+		    enum policy policy)
 {
 	*ret_steered = (struct steered){ .tables = TABLES_NONE, .maps = GROUP_MAPS_NONE };
 	spec_of_endpoint(endpoint, ret_steered->text, &ret_steered->spec);
@@ -85,6 +95,15 @@ void steered_set_policy(const struct steered *steered, enum policy policy)
 	int err = group_set_policy(&steered->spec, policy, name, &failure);
 
 	cr_assert_eq(err, 0, "policy %s: %s", steered->text, failure.message);
+}
+
+void steered_set_stuck_after(const struct steered *steered, uint64_t ns)
+{
+	struct settings settings;
+
+	cr_assert_eq(value_read(steered->maps.settings, 0, &settings), 0);
+	settings.stuck_after_ns = ns;
+	cr_assert_eq(value_write(steered->maps.settings, 0, &settings), 0);
 }
 
 void steered_detach(struct steered *steered)

@@ -43,8 +43,16 @@ struct counts {
 	struct load loads[NR_SEEN_SLOTS]; /* of the listeners, by slot; of empty ones zero */
 };
 
-/* Attaches to the group that listens here. */
+/*
+ * Attaches to the group that listens here, with a stuck-after that no test lives to see: the listeners of
+ * most tests are never accepted from.
+ */
 void steer(struct steered *ret_steered, const struct endpoint *endpoint, enum policy policy);
+
+/* The same with the usual stuck-after. */
+void steer_hangable(struct steered *ret_steered, const struct endpoint *endpoint,
+		    enum policy policy);
+void steered_set_stuck_after(const struct steered *steered, uint64_t ns);
 
 /* Looks at a group that another process has attached. steered_done() ends the look. */
 void steered_open(struct steered *ret_steered, const struct endpoint *endpoint);

@@ -27,8 +27,10 @@ void group_maps_done(struct group_maps *maps)
 	cleanup_fd(&maps->settings);
 	cleanup_fd(&maps->rotation);
 	cleanup_fd(&maps->snapshot);
+	cleanup_fd(&maps->alarms);
 	cleanup_fd(&maps->program);
 	cleanup_fd(&maps->sample);
+	cleanup_fd(&maps->survey);
 	*maps = GROUP_MAPS_NONE;
 }
 
@@ -71,8 +73,10 @@ void group_maps_open_rest(const char *folder, struct group_maps *ret_maps)
 		.settings = open_map(folder, "settings", sizeof(struct settings)),
 		.rotation = open_map(folder, "rotation", sizeof(struct rotation)),
 		.snapshot = open_map(folder, "snapshot", sizeof(struct snapshot)),
+		.alarms = open_map(folder, "alarms", sizeof(struct alarm)),
 		.program = open_pin(folder, "steer"),
 		.sample = open_pin(folder, "sample"),
+		.survey = open_pin(folder, "survey"),
 	};
 	ret_maps->program_id = program_id(ret_maps->program);
 }
@@ -83,7 +87,8 @@ int group_maps_open(const char *folder, struct group_maps *ret_maps)
 
 	group_maps_open_rest(folder, &maps);
 	if (maps.listeners < 0 || maps.members < 0 || maps.counters < 0 || maps.settings < 0 ||
-	    maps.rotation < 0 || maps.snapshot < 0 || maps.program < 0 || maps.sample < 0)
+	    maps.rotation < 0 || maps.snapshot < 0 || maps.alarms < 0 || maps.program < 0 ||
+	    maps.sample < 0 || maps.survey < 0)
 		return -ENOENT;
 	*ret_maps = maps;
 	maps = GROUP_MAPS_NONE;
@@ -141,6 +146,10 @@ static int pin_all(struct steer_bpf *steer, const char *folder)
 		err = pin_map(folder, steer->maps.rotation);
 	if (!err)
 		err = pin_map(folder, steer->maps.snapshot);
+	if (!err)
+		err = pin_map(folder, steer->maps.alarms);
+	if (!err)
+		err = pin_program(folder, steer->progs.survey);
 	if (!err)
 		err = pin_program(folder, steer->progs.sample);
 	return err ? err : pin_program(folder, steer->progs.steer);
@@ -230,12 +239,22 @@ int group_maps_find_listeners(uint32_t id, int *ret_listeners)
 	return -ENOENT;
 }
 
-int group_maps_sample(const struct group_maps *maps, uint32_t *ret_prog_id)
+static int run_program(int program, uint32_t *ret_value)
 {
 	struct bpf_test_run_opts options = { .sz = sizeof(options) };
 
-	if (bpf_prog_test_run_opts(maps->sample, &options) < 0)
+	if (bpf_prog_test_run_opts(program, &options) < 0)
 		return -errno;
-	*ret_prog_id = options.retval;
+	*ret_value = options.retval;
 	return 0;
+}
+
+int group_maps_sample(const struct group_maps *maps, uint32_t *ret_prog_id)
+{
+	return run_program(maps->sample, ret_prog_id);
+}
+
+int group_maps_survey(const struct group_maps *maps, uint32_t *ret_result)
+{
+	return run_program(maps->survey, ret_result);
 }

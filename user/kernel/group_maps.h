@@ -19,15 +19,17 @@ struct group_maps {
 	int settings;
 	int rotation;
 	int snapshot;
+	int alarms;
 	int program; /* steer */
 	int sample; /* the program that group_maps_sample() runs */
+	int survey; /* the one of group_maps_survey() */
 	uint32_t program_id;
 };
 
 #define GROUP_MAPS_NONE                                                                            \
 	(struct group_maps)                                                                        \
 	{                                                                                          \
-		-1, -1, -1, -1, -1, -1, -1, -1, 0                                                  \
+		-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0                                          \
 	}
 
 /*
@@ -57,6 +59,9 @@ int program_open(uint32_t id, int *ret_program);
  * SAMPLE_CLASSIC for one without an id, 0 for none, also when no listener is left. -errno.
  */
 int group_maps_sample(const struct group_maps *maps, uint32_t *ret_prog_id);
+
+/* Looks at the queues of all listeners, as steer does: *ret_result is enum survey_result. -errno. */
+int group_maps_survey(const struct group_maps *maps, uint32_t *ret_result);
 
 void group_maps_done(struct group_maps *maps);
 

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Noticing that a worker hangs, without tracing it: each look at a listener compares the first
+ * connection in its queue with the one that the last look saw. What is found lies in its row of
+ * members. Whoever looks does this: steer for each candidate whose live state it reads, and survey for
+ * all of them.
+ *
+ * Several CPUs may look at one listener at once and write what they saw over each other. They saw it
+ * within microseconds, so the times are off by as much; what counts, becoming stuck and recovering, is
+ * one compare-and-swap each.
+ */
+#ifndef SOCKSTEER_HANG_H
+#define SOCKSTEER_HANG_H
+
+#include "group_maps.h"
+#include "listener.h"
+#include "maps.h"
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+/*
+ * What is certain of the time between two looks that both found a worker away: it may have waited in
+ * between. After the second time, they have nothing to do with each other.
+ */
+#define AWAY_CERTAIN_NS 5000000
+#define AWAY_BREAK_NS 1000000000
+
+/*
+ * A worker that comes back by itself before this many times stuck-after was slow, and did not hang. From
+ * then on it is given twice the time that it took, so that slow workers are not chased around. The memory
+ * of it fades by an eighth with each connection that is accepted faster.
+ */
+#define SLOW_FACTOR 10
+#define PACE_FACTOR 2
+#define PACE_FADE_SHIFT 3
+
+/*
+ * A stuck worker whose queue was emptied, and that is not seen waiting, may be well and just busy. It is
+ * tried again after the first time, and after twice as long whenever that went wrong.
+ */
+#define TRIAL_NS 1000000000ull
+#define MAX_TRIALS 5
+
+static __always_inline __u64 time_since(__u64 now, __u64 then)
+{
+	/* Another CPU may have written a time that is ahead of ours. */
+	return now > then ? now - then : 0;
+}
+
+/* Nobody may be reading: who is told late finds all of it in the row. */
+static __noinline void report_member(const struct settings *current, const struct member *member,
+				     __u32 kind, __u64 now)
+{
+	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event)
+		return;
+	event->kind = kind;
+	event->netns = current->netns;
+	event->family = current->family;
+	event->port = current->port;
+	event->cookie = member ? member->cookie : 0;
+	event->time_ns = now;
+	bpf_ringbuf_submit(event, 0);
+}
+
+static __always_inline void note_away(struct member *member, bool is_away, __u64 now)
+{
+	__u64 gap = time_since(now, member->away_seen_ns);
+
+	if (!is_away) {
+		if (member->away_since_ns) {
+			member->away_since_ns = 0;
+			member->away_ns = 0;
+		}
+		return;
+	}
+	if (!member->away_since_ns || gap > AWAY_BREAK_NS) {
+		member->away_since_ns = now;
+		member->away_ns = 0;
+	} else {
+		member->away_ns += gap < AWAY_CERTAIN_NS ? gap : AWAY_CERTAIN_NS;
+	}
+	member->away_seen_ns = now;
+}
+
+/* A worker took this long to accept. */
+static __always_inline void note_pace(struct member *member, const struct settings *current,
+				      __u64 took)
+{
+	__u64 pace = member->pace_ns - (member->pace_ns >> PACE_FADE_SHIFT);
+
+	if (took > SLOW_FACTOR * current->stuck_after_ns)
+		return;
+	pace = took > pace ? took : pace;
+	if (pace != member->pace_ns)
+		member->pace_ns = pace;
+}
+
+static __always_inline bool is_overdue(const struct member *member, const struct settings *current,
+				       __u64 now)
+{
+	__u64 patience = PACE_FACTOR * member->pace_ns;
+
+	if (patience < current->stuck_after_ns)
+		patience = current->stuck_after_ns;
+	return member->head && time_since(now, member->head_since_ns) >= patience;
+}
+
+static __always_inline void become_stuck(struct member *member, const struct settings *current,
+					 __u64 now)
+{
+	if (__sync_val_compare_and_swap(&member->stuck_ns, 0, now))
+		return;
+	__sync_fetch_and_add(&member->nr_stuck, 1);
+	report_member(current, member, EVENT_STUCK, now);
+}
+
+/* It takes connections again, slowly at first: all the others have waited for it to be the emptiest. */
+static __always_inline void recover(struct member *member, struct settings *current, __u64 stuck_ns,
+				    __u64 now)
+{
+	if (__sync_val_compare_and_swap(&member->stuck_ns, stuck_ns, 0) != stuck_ns)
+		return;
+	member->ramp_ns = now;
+	current->last_ramp_ns = now;
+	report_member(current, member, EVENT_RECOVERED, now);
+}
+
+/* head is what is accepted next now, and another one than at the last look. */
+static __always_inline void note_head(struct member *member, struct settings *current, __u64 head,
+				      __u64 now)
+{
+	__u64 stuck_ns = member->stuck_ns;
+	bool was_accepted = member->head != 0;
+
+	if (was_accepted)
+		note_pace(member, current, time_since(now, member->head_since_ns));
+	member->head = head;
+	member->head_since_ns = now;
+	if (!was_accepted)
+		return;
+	if (member->nr_trials)
+		member->nr_trials = 0;
+	if (stuck_ns)
+		recover(member, current, stuck_ns, now);
+}
+
+/* Its queue was emptied, by a rescue. Does the worker live? */
+static __always_inline void look_for_life(struct member *member, struct settings *current,
+					  __u32 state, __u64 now)
+{
+	__u64 stuck_ns = member->stuck_ns, took = time_since(now, stuck_ns);
+
+	if (state == STATE_IDLE) {
+		note_pace(member, current, took + current->stuck_after_ns);
+		member->nr_trials = 0;
+		recover(member, current, stuck_ns, now);
+	} else if (took > TRIAL_NS << (member->nr_trials & 7)) {
+		if (member->nr_trials < MAX_TRIALS)
+			member->nr_trials++;
+		recover(member, current, stuck_ns, now);
+	}
+}
+
+/*
+ * One look at the listener in a slot, whose live state was just read. A global function, to keep it off
+ * the usual path: a listener that is waited for, and has nothing queued, needs none unless something was
+ * remembered of it.
+ */
+__noinline int member_look(__u32 slot, __u64 sk, __u32 state, __u32 queued)
+{
+	struct member *member = bpf_map_lookup_elem(&members, &slot);
+	const __u32 row = 0;
+	struct settings *current = bpf_map_lookup_elem(&settings, &row);
+	__u64 head = queued ? listener_queue_head(sk) : 0, now;
+
+	if (!member || !current)
+		return 0;
+	now = bpf_ktime_get_ns();
+	note_away(member, state == STATE_BUSY || state == STATE_UNATTENDED, now);
+	if (head != member->head)
+		note_head(member, current, head, now);
+	else if (member->stuck_ns && !head)
+		look_for_life(member, current, state, now);
+	else if (!member->stuck_ns && is_overdue(member, current, now))
+		become_stuck(member, current, now);
+	return 0;
+}
+
+static __always_inline bool member_wants_look(const struct member *member, __u32 state,
+					      __u32 queued)
+{
+	return queued || state == STATE_BUSY || state == STATE_UNATTENDED || member->head ||
+	       member->away_since_ns || member->stuck_ns;
+}
+
+#endif
