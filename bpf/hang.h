@@ -178,6 +178,8 @@ __noinline int member_look(__u32 slot, __u64 sk, __u32 state, __u32 queued)
 	if (!member || !current)
 		return 0;
 	now = bpf_ktime_get_ns();
+	if (member->state != state)
+		member->state = state;
 	note_away(member, state == STATE_BUSY || state == STATE_UNATTENDED, now);
 	if (head != member->head)
 		note_head(member, current, head, now);

@@ -135,7 +135,7 @@ struct member {
 	__u32 rescue_pid;
 	__u32 rescue_fd;
 	__u32 rescue_backlog;
-	__u32 reserved;
+	__u32 state; /* kernel: enum worker_state, as the last look found it */
 };
 
 enum policy {

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * guard: looks at the queues of the steered groups, so that a hang is noticed when no SYN comes; but only
+ * while something waits in one of them. It says whom to rescue and does not do it.
+ *
+ * steer arms a group's alarm with the first SYN after a quiet time and reports EVENT_ARRIVAL; each look
+ * disarms it first, and arms it again if it found anything. So a connection that comes in between is
+ * either seen by the look or reported.
+ */
+#ifndef SOCKSTEER_DAEMON_GUARD_H
+#define SOCKSTEER_DAEMON_GUARD_H
+
+#include "steering/pinned.h"
+#include <stdint.h>
+
+struct guard;
+
+/* A listener that its group's settings want rescued. member is valid during the call. */
+typedef void (*guard_handler)(const char *folder, uint32_t slot, const struct member *member,
+			      void *argument);
+
+int guard_new(struct guard **ret_guard); /* -ENOMEM */
+void guard_free(struct guard *guard);
+
+/*
+ * Which groups to look at from now on: takes copies of what it needs. The next look is at all of them.
+ * -errno; then it looks at what there was room for.
+ */
+int guard_set_groups(struct guard *guard, const struct pinned *pinned);
+
+/*
+ * One look. The time until the next one, in microseconds; 0 when nothing waits, until an EVENT_ARRIVAL
+ * or a change of groups.
+ */
+uint64_t guard_look(struct guard *guard, guard_handler handler, void *argument);
+
+/* After an EVENT_ARRIVAL: the time until the first look. */
+uint64_t guard_delay(const struct guard *guard);
+
+#endif
