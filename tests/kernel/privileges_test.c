@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the daemon may do once it has begun: what it needs, and nothing else, whoever started it.
+ * What the daemon may do once it has begun: what it needs, and nothing else, whoever started it. And
+ * whose the pins and the locks have to be.
  */
 #include "base/cleanup.h"
 #include "support/daemon.h"
@@ -12,19 +13,24 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PINS "/sys/fs/bpf/socksteer"
 #define RUN "/run/socksteer"
 
-/* The daemon's lock is beside that of a daemon which keeps groups of this machine, or of its own. */
+/* Its locks are beside those of a daemon which keeps groups of this machine, or of its own. */
 static void enter(void)
 {
 	scene_enter();
@@ -139,6 +145,7 @@ Test(privileges, commands_of_an_ordinary_user_find_workers_of_root_in_another_ne
 	struct scene scene;
 	char path[64];
 
+	cr_assert_eq(chown(RUN, NOBODY, NOBODY), 0);
 	network_current(&home);
 	network_new(&other);
 	network_enter(&other);
@@ -190,4 +197,114 @@ Test(privileges, a_folder_for_the_lock_that_the_user_may_not_change_is_named)
 	struct program_setup setup = { rights_keep, &documented };
 
 	expect_owner_named(&setup, "user 65534 has to own /run/socksteer");
+}
+
+/* In a child, as nobody: locks the bpffs, says so, and stays until the test ends. */
+static void hold_bpffs(int ready)
+{
+	int fd;
+
+	if (setgid(NOBODY) || setuid(NOBODY) ||
+	    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL, 0UL, 0UL, 0UL))
+		_exit(1);
+	fd = open("/sys/fs/bpf", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_EX) || write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+Test(privileges, a_stranger_who_locks_the_bpffs_hinders_no_change)
+{
+	struct scene scene;
+	int ends[2];
+	char byte;
+
+	cr_assert_eq(chmod("/sys/fs/bpf", 0755), 0);
+	cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+	if (!fork())
+		hold_bpffs(ends[1]);
+	close(ends[1]);
+	cr_assert_eq(read(ends[0], &byte, 1), 1, "nobody cannot lock the bpffs");
+	close(ends[0]);
+	scene_start(&scene, "--workers", "2");
+	scene_attach(&scene);
+	program_succeeds("detach", scene.group, "--netns", scene.netns);
+}
+
+/* The one file that fits. */
+static void lock_look(const char *pattern, struct stat *ret_status)
+{
+	glob_t found = {};
+
+	cr_assert_eq(glob(pattern, 0, NULL, &found), 0, "no %s", pattern);
+	cr_assert_eq(found.gl_pathc, 1, "%zu of %s", (size_t)found.gl_pathc, pattern);
+	cr_assert_eq(stat(found.gl_pathv[0], ret_status), 0);
+	globfree(&found);
+}
+
+Test(privileges, only_its_owner_can_open_the_lock_of_the_pins)
+{
+	struct scene scene;
+	struct stat lock;
+
+	/* The program makes the folder too. */
+	cr_assert_eq(umount(RUN), 0);
+	cr_assert_eq(mount("tmpfs", "/run", "tmpfs", 0, "mode=755"), 0, "%s", strerror(errno));
+	scene_start(&scene, "--workers", "2");
+	scene_attach(&scene);
+	lock_look(RUN "/pins-*.lock", &lock);
+	cr_expect_eq(lock.st_mode, S_IFREG | 0600, "%o", lock.st_mode);
+	cr_expect_eq(lock.st_uid, 0);
+}
+
+Test(privileges, a_lock_that_root_makes_in_the_folder_of_a_user_is_that_users)
+{
+	struct program_setup setup = { rights_keep, &documented };
+	struct said said CLEANUP(said_done) = {};
+	struct scene scene;
+	struct stat lock;
+
+	cr_assert_eq(chown(RUN, NOBODY, NOBODY), 0);
+	cr_assert_eq(mkdir(PINS, 0700), 0);
+	cr_assert_eq(chown(PINS, NOBODY, NOBODY), 0);
+	scene_start(&scene, "--workers", "2");
+	program_succeeds("detach", "--all");
+	lock_look(RUN "/pins-*.lock", &lock);
+	cr_expect_eq(lock.st_uid, NOBODY);
+	program_run_in(&said, &setup, "attach", scene.group, "--netns", scene.netns);
+	expect_done(&said, "attach", "steering 2 listeners of 2 workers");
+}
+
+static void expect_lock_refused(enum exit_code code, const char *words)
+{
+	struct said said CLEANUP(said_done) = {};
+	struct scene scene;
+
+	scene_start(&scene, "--workers", "2");
+	program_run(&said, "attach", scene.group, "--netns", scene.netns);
+	expect_refused(&said, words, code, words);
+	expect_untouched(&scene.servers.endpoint, words);
+}
+
+Test(privileges, a_folder_for_the_locks_that_a_stranger_can_change_is_refused)
+{
+	cr_assert_eq(chown(RUN, NOBODY, NOBODY), 0);
+	expect_lock_refused(EXIT_MISSING,
+			    "its folder is user 65534's; user 0 has to own /run/socksteer");
+	cr_assert_eq(chown(RUN, 0, 0), 0);
+	cr_assert_eq(chmod(RUN, 01777), 0);
+	expect_lock_refused(EXIT_MISSING,
+			    "everybody may change /run/socksteer; \"chmod 755 /run/socksteer\"");
+}
+
+Test(privileges, a_link_in_place_of_the_lock_is_not_followed)
+{
+	char path[64];
+	struct stat bpffs;
+
+	cr_assert_eq(stat("/sys/fs/bpf", &bpffs), 0);
+	snprintf(path, sizeof(path), RUN "/pins-%lu.lock", (unsigned long)bpffs.st_dev);
+	cr_assert_eq(symlink("/tmp/elsewhere", path), 0);
+	expect_lock_refused(EXIT_FAILED, "cannot open the lock");
 }

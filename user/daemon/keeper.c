@@ -11,6 +11,7 @@
 #include "daemon/watch.h"
 #include "kernel/auditor.h"
 #include "kernel/iterate.h"
+#include "kernel/lock.h"
 #include "kernel/pins.h"
 #include "kernel/tables.h"
 #include "steering/attach.h"
@@ -21,18 +22,13 @@
 #include "steering/scan.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 
 /* A scan that raced with a change is repeated at once, this often. */
 #define MAX_TRIES 3
 
 /* Groups that one update attaches. */
 #define MAX_ATTACHES 2
-
-#define RUN_PATH "/run/socksteer"
 
 struct keeper {
 	struct orders orders; /* owned */
@@ -72,35 +68,17 @@ static void cleanup_keeper(struct keeper **keeper)
 	keeper_free(*keeper);
 }
 
-/* One daemon for each bpffs, which its device number tells apart. */
+/* One daemon for each bpffs. */
 static int take_daemon_lock(int *ret_fd, struct failure *failure)
 {
-	int fd CLEANUP(cleanup_fd) = -1;
-	struct stat bpffs;
-	char path[64];
+	int err = lock_take("daemon", 0, ret_fd, failure);
 
-	if (stat(BPFFS_PATH, &bpffs))
-		return failure_set(failure, EXIT_FAILED, errno, "cannot stat " BPFFS_PATH ": %s",
-				   strerror(errno));
-	snprintf(path, sizeof(path), RUN_PATH "/daemon-%lu.lock", (unsigned long)bpffs.st_dev);
-	mkdir(RUN_PATH, 0755);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* Without CAP_DAC_OVERRIDE, which is given up, owners count for root too. */
-	if (fd < 0 && (errno == EACCES || errno == ENOENT))
-		return failure_set(failure, EXIT_MISSING, errno,
-				   "cannot open the lock %s: user %u has to own " RUN_PATH
-				   " and what is in it: \"install -d -o USER " RUN_PATH "\"",
-				   path, geteuid());
-	if (fd < 0)
-		return failure_set(failure, EXIT_FAILED, errno, "cannot open the lock %s: %s", path,
-				   strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB))
+	if (err == -EBUSY)
 		return failure_set(
 			failure, EXIT_FAILED, EBUSY,
 			"another \"socksteer run\" keeps the groups of this bpffs already: "
 			"stop it, or give it these groups too");
-	*ret_fd = TAKE_FD(fd);
-	return 0;
+	return err;
 }
 
 /*

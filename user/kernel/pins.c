@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "kernel/pins.h"
 #include "base/cleanup.h"
+#include "kernel/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define LOCK_TRIES 50
-#define LOCK_PAUSE_MS 100
+/* A change takes a good part of a second. */
+#define LOCK_PATIENCE_MS 5000
 
 int pins_check(struct failure *failure)
 {
@@ -51,28 +50,16 @@ static int owner_check(struct failure *failure)
 
 int pins_lock(int *ret_fd, struct failure *failure)
 {
-	int fd CLEANUP(cleanup_fd) = -1;
-	int err, tries;
+	int err = owner_check(failure);
 
-	err = owner_check(failure);
 	if (err)
 		return err;
-	fd = open(BPFFS_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return failure_set(failure, EXIT_FAILED, errno, "cannot open " BPFFS_PATH ": %s",
-				   strerror(errno));
-	for (tries = 0; flock(fd, LOCK_EX | LOCK_NB); tries++) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return failure_set(failure, EXIT_FAILED, errno,
-					   "cannot lock " BPFFS_PATH ": %s", strerror(errno));
-		if (tries == LOCK_TRIES)
-			return failure_set(failure, EXIT_FAILED, EBUSY,
-					   "another socksteer is changing the pins below " PINS_PATH
-					   " and does not end: try again, or stop it");
-		poll(NULL, 0, LOCK_PAUSE_MS);
-	}
-	*ret_fd = TAKE_FD(fd);
-	return 0;
+	err = lock_take("pins", LOCK_PATIENCE_MS, ret_fd, failure);
+	if (err == -EBUSY)
+		return failure_set(failure, EXIT_FAILED, EBUSY,
+				   "another socksteer is changing the pins below " PINS_PATH
+				   " and does not end: try again, or stop it");
+	return err;
 }
 
 int pin_path(const char *folder, const char *name, char ret_path[PIN_PATH_SIZE])

@@ -5,7 +5,8 @@
  *     /sys/fs/bpf/socksteer/           the shared tables and the tracking links
  *     /sys/fs/bpf/socksteer/GROUP/     one folder for each group
  *
- * The lock is on the bpffs itself and guards every change of the pins.
+ * A lock, see kernel/lock.h, guards every change of the pins. It is not on the bpffs itself, which any
+ * user who may read it could hold.
  */
 #ifndef SOCKSTEER_KERNEL_PINS_H
 #define SOCKSTEER_KERNEL_PINS_H
@@ -25,7 +26,7 @@ int pins_check(struct failure *failure);
 
 /*
  * Takes the lock, waiting a few seconds at most; closing *ret_fd gives it back. EXIT_MISSING where the
- * pins are another user's.
+ * pins or the lock are another user's.
  */
 int pins_lock(int *ret_fd, struct failure *failure);
 
