@@ -74,6 +74,9 @@ int handover_end(const struct orders *before, const struct orders *now, struct i
 		first = inventory_scan_with(inspector, &inventory, failure);
 	if (!first)
 		first = pinned_open(&pinned, failure);
+	/* Nobody knows whether that one was asked for. */
+	if (!first)
+		first = pinned_check(&pinned, failure);
 	for (i = 0; i < pinned.nr_groups; i++) {
 		if (!pinned.groups[i].known)
 			continue;

@@ -215,6 +215,12 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 	for (i = 0; i < pinned.nr_groups; i++) {
 		struct group place;
 
+		if (pinned.groups[i].err) {
+			pinned_refuse(&pinned.groups[i], &failure);
+			remark(&keeper->remarks, pinned.groups[i].folder, LOG_PRIORITY_ERROR,
+			       failure.message);
+			continue;
+		}
 		pinned_place(&pinned.groups[i], inventory, &place);
 		if (!pinned.groups[i].whole || !orders_keep(&keeper->orders, &place))
 			continue;
@@ -285,7 +291,7 @@ static bool wants_attach(struct keeper *keeper, const struct group *group)
 		return false;
 	group_folder(group, folder);
 	/* A whole folder is refresh_all()'s business, also when its program was replaced. */
-	return group_maps_open(folder, &maps) && !is_released(keeper, folder, group);
+	return group_maps_open(folder, &maps) == -ENOENT && !is_released(keeper, folder, group);
 }
 
 /*
@@ -459,7 +465,7 @@ static bool is_missed(struct keeper *keeper, const struct group *group)
 		return false;
 	/* What is pinned was steered until another program came. */
 	group_folder(group, folder);
-	return !group_maps_open(folder, &maps);
+	return group_maps_open(folder, &maps) != -ENOENT;
 }
 
 int keeper_count(struct keeper *keeper, size_t *ret_nr_steered, size_t *ret_nr_missed,

@@ -34,26 +34,36 @@ void group_maps_done(struct group_maps *maps)
 	*maps = GROUP_MAPS_NONE;
 }
 
-static int open_pin(const char *folder, const char *name)
+static int open_pin(const char *folder, const char *name, int *ret_fd)
 {
 	char path[PIN_PATH_SIZE];
+	int err = pin_path(folder, name, path);
 
-	return pin_path(folder, name, path) ? -1 : bpf_obj_get(path);
+	if (err)
+		return err;
+	*ret_fd = bpf_obj_get(path);
+	return *ret_fd < 0 ? -errno : 0;
 }
 
 /*
- * A map whose values are of this size, or -1. The kernel copies as much as the map's values have, so one of
- * another layout must not be read at all.
+ * A map whose values are of this size. The kernel copies as much as the map's values have, so one of
+ * another layout must not be read at all: -ENOENT.
  */
-static int open_map(const char *folder, const char *name, size_t value_bytes)
+static int open_map(const char *folder, const char *name, size_t value_bytes, int *ret_fd)
 {
-	int fd CLEANUP(cleanup_fd) = open_pin(folder, name);
+	int fd CLEANUP(cleanup_fd) = -1;
 	struct bpf_map_info info = {};
 	__u32 length = sizeof(info);
+	int err = open_pin(folder, name, &fd);
 
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) || info.value_size != value_bytes)
-		return -1;
-	return TAKE_FD(fd);
+	if (err)
+		return err;
+	if (bpf_obj_get_info_by_fd(fd, &info, &length))
+		return -errno;
+	if (info.value_size != value_bytes)
+		return -ENOENT;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 static uint32_t program_id(int program)
@@ -64,32 +74,40 @@ static uint32_t program_id(int program)
 	return program < 0 || bpf_obj_get_info_by_fd(program, &info, &length) ? 0 : info.id;
 }
 
-void group_maps_open_rest(const char *folder, struct group_maps *ret_maps)
+/* Of several errors the one that is not just a pin that is missing. */
+static void note(int *first, int err)
 {
-	*ret_maps = (struct group_maps){
-		.listeners = open_map(folder, "listeners", sizeof(uint64_t)),
-		.members = open_map(folder, "members", sizeof(struct member)),
-		.counters = open_map(folder, "counters", sizeof(uint64_t)),
-		.settings = open_map(folder, "settings", sizeof(struct settings)),
-		.rotation = open_map(folder, "rotation", sizeof(struct rotation)),
-		.snapshot = open_map(folder, "snapshot", sizeof(struct snapshot)),
-		.alarms = open_map(folder, "alarms", sizeof(struct alarm)),
-		.program = open_pin(folder, "steer"),
-		.sample = open_pin(folder, "sample"),
-		.survey = open_pin(folder, "survey"),
-	};
-	ret_maps->program_id = program_id(ret_maps->program);
+	if (!*first || (*first == -ENOENT && err))
+		*first = err;
+}
+
+int group_maps_open_rest(const char *folder, struct group_maps *ret_maps)
+{
+	struct group_maps maps = GROUP_MAPS_NONE;
+	int err = 0;
+
+	note(&err, open_map(folder, "listeners", sizeof(uint64_t), &maps.listeners));
+	note(&err, open_map(folder, "members", sizeof(struct member), &maps.members));
+	note(&err, open_map(folder, "counters", sizeof(uint64_t), &maps.counters));
+	note(&err, open_map(folder, "settings", sizeof(struct settings), &maps.settings));
+	note(&err, open_map(folder, "rotation", sizeof(struct rotation), &maps.rotation));
+	note(&err, open_map(folder, "snapshot", sizeof(struct snapshot), &maps.snapshot));
+	note(&err, open_map(folder, "alarms", sizeof(struct alarm), &maps.alarms));
+	note(&err, open_pin(folder, "steer", &maps.program));
+	note(&err, open_pin(folder, "sample", &maps.sample));
+	note(&err, open_pin(folder, "survey", &maps.survey));
+	maps.program_id = program_id(maps.program);
+	*ret_maps = maps;
+	return err;
 }
 
 int group_maps_open(const char *folder, struct group_maps *ret_maps)
 {
 	struct group_maps maps CLEANUP_GROUP_MAPS = GROUP_MAPS_NONE;
+	int err = group_maps_open_rest(folder, &maps);
 
-	group_maps_open_rest(folder, &maps);
-	if (maps.listeners < 0 || maps.members < 0 || maps.counters < 0 || maps.settings < 0 ||
-	    maps.rotation < 0 || maps.snapshot < 0 || maps.alarms < 0 || maps.program < 0 ||
-	    maps.sample < 0 || maps.survey < 0)
-		return -ENOENT;
+	if (err)
+		return err;
 	*ret_maps = maps;
 	maps = GROUP_MAPS_NONE;
 	return 0;

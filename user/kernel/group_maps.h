@@ -39,11 +39,14 @@ struct group_maps {
 int group_maps_create(const struct features *features, const struct tables *tables,
 		      const char *folder, struct group_maps *ret_maps, struct failure *failure);
 
-/* Opens the pins of a folder. -ENOENT if the folder is not whole. */
+/*
+ * Opens the pins of a folder. -ENOENT if the folder is not whole, also because its pins have another
+ * layout; else -errno of a pin that cannot be opened, which says nothing of what is there.
+ */
 int group_maps_open(const char *folder, struct group_maps *ret_maps);
 
-/* Opens what there is of a folder, whole or not, of any layout; missing ones stay -1. */
-void group_maps_open_rest(const char *folder, struct group_maps *ret_maps);
+/* The same, but *ret_maps has what could be opened in any case; the others are -1. */
+int group_maps_open_rest(const char *folder, struct group_maps *ret_maps);
 
 /*
  * Finds the sockarray of a loaded steer program by the program's id, for programs that lost their

@@ -62,6 +62,28 @@ int pins_lock(int *ret_fd, struct failure *failure)
 	return err;
 }
 
+static const char *advice(int err)
+{
+	switch (-err) {
+	case EACCES:
+	case EPERM:
+		return "run as root, or as the user who has made them";
+	case EMFILE:
+		return "allow more open files, see \"ulimit -Hn\"";
+	default:
+		return "try again, and \"socksteer detach --all\" clears what stays unreadable";
+	}
+}
+
+int pins_refuse(const char *folder, int err, struct failure *failure)
+{
+	enum exit_code code = err == -EACCES || err == -EPERM ? EXIT_MISSING : EXIT_FAILED;
+
+	return failure_set(failure, code, -err,
+			   "cannot open the pins below " PINS_PATH "%s%s: %s; %s",
+			   folder ? "/" : "", folder ? folder : "", strerror(-err), advice(err));
+}
+
 int pin_path(const char *folder, const char *name, char ret_path[PIN_PATH_SIZE])
 {
 	int length;

@@ -30,6 +30,12 @@ int pins_check(struct failure *failure);
  */
 int pins_lock(int *ret_fd, struct failure *failure);
 
+/*
+ * For pins that are there and cannot be opened, in a folder, or directly in PINS_PATH if that is NULL: why,
+ * and what to do. Returns err, which is -errno.
+ */
+int pins_refuse(const char *folder, int err, struct failure *failure);
+
 /* PINS_PATH/folder/name, or without folder if that is NULL. -ENAMETOOLONG. */
 int pin_path(const char *folder, const char *name, char ret_path[PIN_PATH_SIZE]);
 

@@ -94,12 +94,10 @@ int tables_open(struct tables *ret_tables, struct failure *failure)
 	struct tables tables CLEANUP_TABLES = TABLES_NONE;
 	int err = open_all(&tables);
 
-	if (err == -EPERM || err == -EACCES)
-		return failure_set(failure, EXIT_MISSING, -err,
-				   "cannot open the pins below " PINS_PATH ": %s; run as root",
-				   strerror(-err));
+	if (err == -ENOENT)
+		return err;
 	if (err)
-		return -ENOENT;
+		return pins_refuse(NULL, err, failure);
 	err = check_version(&tables, failure);
 	if (err)
 		return err;

@@ -303,17 +303,24 @@ static int refresh_group(struct attach *attach, struct attach_report *report)
 	return err;
 }
 
-/* True, with the maps open, if the group is steered by a finished attach. */
-static bool is_steered(struct attach *attach)
+/* Opens the maps if the group is steered by a finished attach; -ENOENT, and no failure, if it is not. */
+static int open_steered(struct attach *attach)
 {
 	struct settings settings;
+	int err;
 
-	if (!attach->group->ours || group_maps_open(attach->folder, &attach->maps))
-		return false;
-	if (!value_read(attach->maps.settings, 0, &settings) && settings.attached_ns)
-		return true;
+	if (!attach->group->ours)
+		return -ENOENT;
+	err = group_maps_open(attach->folder, &attach->maps);
+	if (err)
+		return err == -ENOENT ? err : pins_refuse(attach->folder, err, attach->failure);
+	err = value_read(attach->maps.settings, 0, &settings);
+	if (err)
+		return maps_failed(attach, err);
+	if (settings.attached_ns)
+		return 0;
 	group_maps_done(&attach->maps);
-	return false;
+	return -ENOENT;
 }
 
 /* Gives the group the program back that --force took off. A classic one cannot be had again. */
@@ -355,8 +362,11 @@ static int attach_locked(struct attach *attach, struct attach_report *report)
 		err = open_tables(attach);
 	if (err)
 		return err;
-	if (is_steered(attach))
+	err = open_steered(attach);
+	if (!err)
 		return refresh_group(attach, report);
+	if (err != -ENOENT)
+		return err;
 	err = clear_group(attach->folder, &attach->inventory, &attach->tables, attach->failure);
 	if (!err && group_is_orphan(attach->group))
 		clear_orphan(attach->group);

@@ -75,6 +75,8 @@ int clear_everything(const struct inventory *inventory, struct failure *failure)
 	int first, err;
 
 	first = pins_list(&folders, &nr_folders);
+	if (first)
+		return pins_refuse(NULL, first, failure);
 	for (i = 0; i < nr_folders; i++) {
 		err = clear_group(folders[i], inventory, &none, failure);
 		first = first ? first : err;

@@ -158,6 +158,9 @@ int worker_change(const struct group_spec *spec, const struct worker_spec *worke
 	err = find_group(&session, spec, &pinned, failure);
 	if (!err)
 		err = check_steered(&session, pinned, failure);
+	/* The worker may have listeners in any of them. */
+	if (!err)
+		err = pinned_check(&session.pinned, failure);
 	if (!err)
 		err = change_found(&session, pinned, worker, change, &report, failure);
 	if (!err)

@@ -8,13 +8,16 @@
 #include <errno.h>
 #include <string.h>
 
-static bool is_whole(struct pinned_group *group)
+static void read_group(struct pinned_group *group)
 {
-	struct group_maps whole __attribute__((cleanup(group_maps_done))) = GROUP_MAPS_NONE;
+	int err = group_maps_open_rest(group->folder, &group->maps), settings_err = 0;
 
-	if (group->maps.settings < 0 || value_read(group->maps.settings, 0, &group->settings))
-		return false;
-	return !group_maps_open(group->folder, &whole) && group->settings.attached_ns;
+	if (group->maps.settings >= 0)
+		settings_err = value_read(group->maps.settings, 0, &group->settings);
+	/* Half done, or about to be removed. */
+	group->err = err == -ENOENT ? settings_err : err;
+	group->whole = !err && !settings_err && group->settings.attached_ns;
+	group->known = group->settings.port != 0;
 }
 
 static int pinned_add(struct pinned *pinned, const char *folder)
@@ -30,9 +33,7 @@ static int pinned_add(struct pinned *pinned, const char *folder)
 	if (!group->folder)
 		return -ENOMEM;
 	pinned->nr_groups++;
-	group_maps_open_rest(folder, &group->maps);
-	group->whole = is_whole(group);
-	group->known = group->settings.port != 0;
+	read_group(group);
 	return 0;
 }
 
@@ -49,10 +50,24 @@ int pinned_open(struct pinned *ret_pinned, struct failure *failure)
 	pins_list_free(folders, nr_folders);
 	if (err) {
 		pinned_done(&pinned);
-		return failure_set(failure, err == -EACCES ? EXIT_MISSING : EXIT_FAILED, -err,
-				   "cannot read the pins below " PINS_PATH ": %s", strerror(-err));
+		return pins_refuse(NULL, err, failure);
 	}
 	*ret_pinned = pinned;
+	return 0;
+}
+
+int pinned_refuse(const struct pinned_group *group, struct failure *failure)
+{
+	return pins_refuse(group->folder, group->err, failure);
+}
+
+int pinned_check(const struct pinned *pinned, struct failure *failure)
+{
+	size_t i;
+
+	for (i = 0; i < pinned->nr_groups; i++)
+		if (pinned->groups[i].err)
+			return pinned_refuse(&pinned->groups[i], failure);
 	return 0;
 }
 
@@ -116,6 +131,18 @@ static int several_match(const struct pinned *pinned, const struct group_spec *s
 	return -EINVAL;
 }
 
+/* What cannot be read may be the one that is meant. */
+static int none_matches(const struct pinned *pinned, const struct group_spec *spec,
+			struct failure *failure)
+{
+	int err = pinned_check(pinned, failure);
+
+	if (err)
+		return err;
+	return failure_set(failure, EXIT_NOTHING, ENOENT,
+			   "%s is not steered: \"socksteer list\" shows every group", spec->text);
+}
+
 int pinned_find(const struct pinned *pinned, const struct group_spec *spec,
 		const struct inventory *inventory, const struct pinned_group **ret_group,
 		struct failure *failure)
@@ -130,11 +157,11 @@ int pinned_find(const struct pinned *pinned, const struct group_spec *spec,
 		count++;
 	}
 	if (!count)
-		return failure_set(failure, EXIT_NOTHING, ENOENT,
-				   "%s is not steered: \"socksteer list\" shows every group",
-				   spec->text);
+		return none_matches(pinned, spec, failure);
 	if (count > 1)
 		return several_match(pinned, spec, inventory, failure);
+	if (found->err)
+		return pinned_refuse(found, failure);
 	*ret_group = found;
 	return 0;
 }

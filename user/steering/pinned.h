@@ -16,6 +16,7 @@ struct pinned_group {
 	struct settings settings;
 	bool whole; /* every pin is there and its attach was finished */
 	bool known; /* settings tell which group it is for, whole or not */
+	int err; /* why it cannot be read, which is more than that it is not whole; 0 or -errno */
 };
 
 struct pinned {
@@ -23,13 +24,23 @@ struct pinned {
 	size_t nr_groups;
 };
 
-/* Opens all groups. Nothing pinned is an empty list. */
+/*
+ * Opens all groups. Nothing pinned is an empty list. A group that cannot be read is in the list too, and
+ * it is for the caller to say so: by pinned_check() where it wants all of them, or by pinned_refuse().
+ */
 int pinned_open(struct pinned *ret_pinned, struct failure *failure);
+
+/* Fails with what pinned_refuse() says of the first group that cannot be read, if there is one. */
+int pinned_check(const struct pinned *pinned, struct failure *failure);
+
+/* Why this group cannot be read, and what to do. Returns its err. */
+int pinned_refuse(const struct pinned_group *group, struct failure *failure);
 void pinned_done(struct pinned *pinned);
 
 /*
- * The one group that matches spec, its attach finished or not. EXIT_NOTHING when there is none, EXIT_USAGE with the list
- * when there are several. inventory tells which process holds what, for a spec with a pid.
+ * The one group that matches spec, its attach finished or not. EXIT_NOTHING when there is none, EXIT_USAGE
+ * with the list when there are several; what pinned_refuse() says when it cannot be read, or when none
+ * matches and one that cannot be read might. inventory tells which process holds what, for a spec with a pid.
  */
 int pinned_find(const struct pinned *pinned, const struct group_spec *spec,
 		const struct inventory *inventory, const struct pinned_group **ret_group,

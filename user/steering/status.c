@@ -191,10 +191,10 @@ static int status_of_pins(const struct group_spec *spec, const struct pinned *pi
 {
 	struct tables tables __attribute__((cleanup(tables_done))) = TABLES_NONE;
 	const struct pinned_group *only = NULL;
-	int err = 0;
+	int err;
 
-	if (spec)
-		err = pinned_find(pinned, spec, inventory, &only, failure);
+	err = spec ? pinned_find(pinned, spec, inventory, &only, failure) :
+		     pinned_check(pinned, failure);
 	if (err)
 		return err;
 	err = tables_open(&tables, failure);
