@@ -5,6 +5,7 @@
 #include "steering/names.h"
 #include "steering/netns.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -125,21 +126,24 @@ static int parse_pid(const char *text, struct group_spec *group, struct failure 
  */
 static int parse_wait(char **argv, struct options *options, struct failure *failure)
 {
-	const char *next = argv[optind];
+	const char *next = argv[optind], *value = optarg;
 	char quoted[QUOTE_SIZE];
 
 	options->wait = true;
-	if (!optarg) {
+	/* No option begins with a digit, so this can only be meant for a timeout. */
+	if (!value && next && next[0] == '-' && isdigit((unsigned char)next[1]))
+		value = next;
+	if (!value) {
 		if (next && next[strspn(next, "0123456789")] &&
 		    !text_to_duration(next, &options->timeout_ns))
 			optind++;
 		return 0;
 	}
-	if (!text_to_duration(optarg, &options->timeout_ns))
+	if (!text_to_duration(value, &options->timeout_ns))
 		return 0;
 	return failure_set(failure, EXIT_USAGE, EINVAL,
 			   "--wait takes a duration of up to a day, such as 30s, not \"%s\"",
-			   quote(optarg, quoted));
+			   quote(value, quoted));
 }
 
 /* Views are no stopwatches; more often than this only costs. */
