@@ -34,11 +34,29 @@ static int parse_pair(char *argument, struct setting_pair *ret_pair, struct fail
 
 	if (!equals) {
 		text_escape(argument, strlen(argument), quoted, sizeof(quoted));
-		return failure_set(failure, EXIT_USAGE, EINVAL,
-				   "\"%s\" is not KEY=VALUE, such as slow-start=30s", quoted);
+		failure_set(failure, EXIT_USAGE, EINVAL,
+			    "\"%s\" is not KEY=VALUE, such as slow-start=30s", quoted);
+		return -EINVAL;
 	}
 	*equals = '\0';
 	*ret_pair = (struct setting_pair){ argument, equals + 1 };
+	return 0;
+}
+
+/* Which of two values is meant nobody knows. */
+static int check_twice(const struct setting_pair *pairs, size_t nr_pairs, struct failure *failure)
+{
+	const char *name = pairs[nr_pairs - 1].name;
+	char quoted[64];
+	size_t i;
+
+	for (i = 0; i + 1 < nr_pairs; i++) {
+		if (strcmp(pairs[i].name, name))
+			continue;
+		text_escape(name, strlen(name), quoted, sizeof(quoted));
+		return failure_set(failure, EXIT_USAGE, EINVAL,
+				   "\"%s\" is given twice; give each KEY once", quoted);
+	}
 	return 0;
 }
 
@@ -75,7 +93,10 @@ int command_set(int argc, char **argv, struct failure *failure)
 		help_print_command(command, stdout);
 		return 0;
 	}
-	for (i = 1; i < options.nr_arguments && !err; i++)
+	for (i = 1; i < options.nr_arguments && !err; i++) {
 		err = parse_pair(options.arguments[i], &pairs[i - 1], failure);
+		if (!err)
+			err = check_twice(pairs, i, failure);
+	}
 	return err ? err : set_and_print(&options, pairs, failure);
 }
