@@ -13,11 +13,12 @@ enum exit_code {
 	EXIT_USAGE = 2,
 	EXIT_MISSING = 3, /* the kernel lacks something, or a right is missing */
 	EXIT_NOTHING = 4, /* nothing to steer */
+	EXIT_UNREAD = 141, /* whoever read the output is gone: what a shell makes of SIGPIPE */
 };
 
 struct failure {
 	enum exit_code code; /* EXIT_DONE as long as nothing failed */
-	char message[2048];
+	char message[2048]; /* "" with EXIT_UNREAD: nobody has to be told */
 };
 
 /*

@@ -7,7 +7,9 @@
 #include "cli/set.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define TELL_GROUPS_APART (OPTION_PID | OPTION_NETNS)
@@ -227,7 +229,18 @@ static const char *command_name(const char *argument)
 	return strcmp(argument, "--version") ? argument : "version";
 }
 
-/* Output that nobody got is a failure too: the disk is full, or the reader of a pipe is gone. */
+/* Asked of the pipe: the write that failed may have been long ago, and its errno is lost then. */
+static bool reader_is_gone(void)
+{
+	struct pollfd output = { .fd = STDOUT_FILENO };
+
+	return poll(&output, 1, 0) > 0 && output.revents & (POLLERR | POLLHUP);
+}
+
+/*
+ * Output that nobody got is a failure too: the disk is full, or the reader of a pipe is gone. The latter
+ * is what "| head -1" does, and as quiet as if SIGPIPE had ended the command.
+ */
 static int flush_output(struct failure *failure)
 {
 	int err = 0;
@@ -237,6 +250,8 @@ static int flush_output(struct failure *failure)
 		err = errno ? errno : EIO;
 	if (!err)
 		return 0;
+	if (err == EPIPE || reader_is_gone())
+		return failure_set(failure, EXIT_UNREAD, EPIPE, "%s", "");
 	return failure_set(failure, EXIT_FAILED, err, "cannot write to standard output: %s",
 			   strerror(err));
 }

@@ -22,6 +22,7 @@ int main(int argc, char **argv)
 	raise_file_limit();
 	if (!cli_run(argc, argv, &failure))
 		return EXIT_DONE;
-	fprintf(stderr, "socksteer: %s\n", failure.message);
+	if (failure.code != EXIT_UNREAD)
+		fprintf(stderr, "socksteer: %s\n", failure.message);
 	return (int)failure.code;
 }
