@@ -315,3 +315,25 @@ Test(config, check_needs_no_rights_prints_the_settings_and_exits)
 		"all address=[::1]:*: policy least-loaded, slow-start 2s, busy-penalty 0.50\n");
 	expect_refused(&bad, "a section cut short", EXIT_USAGE, ":3: \"[gr\" does not end with");
 }
+
+/* The daemon of root has no CAP_DAC_OVERRIDE, and so must not the check. */
+Test(config, check_refuses_a_file_that_run_may_not_read_in_the_same_words)
+{
+	struct said check CLEANUP(said_done) = {}, run CLEANUP(said_done) = {};
+	char path[] = "/tmp/socksteer-test-XXXXXX";
+	int fd CLEANUP(cleanup_fd) = mkstemp(path);
+	size_t length;
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, "[defaults]\n", 11), 11);
+	cr_assert_eq(fchown(fd, 65534, 65534), 0);
+	program_run(&check, "run", "--check", "--config", path);
+	program_run(&run, "run", "--config", path);
+	unlink(path);
+	expect_refused(&check, "run --check", EXIT_USAGE, "Permission denied");
+	cr_expect_eq(run.code, EXIT_USAGE, "%s", run.error);
+	/* Said after the line about what the daemon may still do. */
+	length = strlen(check.error);
+	cr_assert_geq(strlen(run.error), length, "%s", run.error);
+	cr_expect_str_eq(run.error + strlen(run.error) - length, check.error);
+}

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "daemon/daemon.h"
 #include "daemon/orders.h"
+#include "daemon/privileges.h"
 #include "show/metrics.h"
 #include "steering/names.h"
 
@@ -59,11 +60,14 @@ static int check_options(const struct command *command, const struct options *op
 	return 0;
 }
 
+/* The file has to be one that the daemon can read: with its capabilities, and not with all of root's. */
 static int check_only(const struct daemon_options *options, struct failure *failure)
 {
 	struct orders orders CLEANUP(orders_done) = {};
-	int err = orders_init(options, &orders, failure);
+	int err = privileges_lower(failure);
 
+	if (!err)
+		err = orders_init(options, &orders, failure);
 	if (!err)
 		orders_print(&orders, stdout);
 	return err;

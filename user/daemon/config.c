@@ -366,6 +366,11 @@ int config_read(const char *path, struct config *ret_config, struct failure *fai
 				   "cannot read %s: not a regular file, and it is read again on "
 				   "SIGHUP",
 				   path);
+	if (err == -EACCES)
+		return failure_set(failure, EXIT_USAGE, EACCES,
+				   "cannot read the configuration %s: %s; run has to be allowed to "
+				   "read it without CAP_DAC_OVERRIDE, also as root",
+				   path, strerror(EACCES));
 	return failure_set(failure, EXIT_USAGE, -err, "cannot read the configuration %s: %s", path,
 			   strerror(-err));
 }

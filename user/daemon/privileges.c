@@ -5,6 +5,7 @@
 
 #include <cap-ng.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -52,5 +53,32 @@ int privileges_drop(struct failure *failure)
 				   "cannot give up the capabilities that are not needed: %s",
 				   strerror(-err));
 	log_kept(rights, nr_rights);
+	return 0;
+}
+
+int privileges_lower(struct failure *failure)
+{
+	const capng_type_t sets = CAPNG_EFFECTIVE | CAPNG_PERMITTED;
+	bool has[RIGHTS_MAX];
+	struct right rights[RIGHTS_MAX];
+	size_t i;
+	int err = 0;
+
+	rights_list(rights);
+	if (capng_get_caps_process())
+		err = -EPERM;
+	for (i = 0; i < RIGHTS_MAX; i++)
+		has[i] = !err && capng_have_capability(CAPNG_EFFECTIVE, rights[i].capability);
+	capng_clear(CAPNG_SELECT_CAPS);
+	for (i = 0; i < RIGHTS_MAX; i++)
+		if (has[i] && capng_update(CAPNG_ADD, sets, rights[i].capability))
+			err = -EINVAL;
+	if (!err && capng_apply(CAPNG_SELECT_CAPS))
+		err = -EPERM;
+	if (err)
+		return failure_set(failure, EXIT_FAILED, -err,
+				   "cannot give up the capabilities that \"run\" does without: "
+				   "%s; try it as an ordinary user",
+				   strerror(-err));
 	return 0;
 }

@@ -16,4 +16,10 @@
  */
 int privileges_drop(struct failure *failure);
 
+/*
+ * For who only looks at what the daemon would read: gives up for this process what the daemon gives up,
+ * and keeps of the rest what there is. Asks neither for rights nor for anything of the kernel.
+ */
+int privileges_lower(struct failure *failure);
+
 #endif

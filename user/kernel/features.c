@@ -29,6 +29,8 @@ static const struct {
 
 #define NR_NEEDS (sizeof(needs) / sizeof(needs[0]))
 
+_Static_assert(NR_NEEDS + 1 == RIGHTS_MAX, "these and CAP_SYS_ADMIN");
+
 /* What each live signal reads; bpf/listener.h asks the same of CO-RE. */
 static const struct {
 	const char *signal;
@@ -102,22 +104,27 @@ int rights_check(enum purpose purpose, struct failure *failure)
 	return btf_check(failure);
 }
 
+void rights_list(struct right ret_rights[RIGHTS_MAX])
+{
+	size_t i;
+
+	for (i = 0; i < NR_NEEDS; i++)
+		ret_rights[i] = (struct right){ needs[i].capability, needs[i].name };
+	ret_rights[i] = (struct right){ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" };
+}
+
 int rights_needed(struct right ret_rights[RIGHTS_MAX], size_t *ret_nr_rights,
 		  struct failure *failure)
 {
 	struct btf *btf;
-	size_t i;
 
 	kernel_log_start();
 	btf = btf__load_vmlinux_btf();
 	if (!btf)
 		return btf_missing(failure);
-	for (i = 0; i < NR_NEEDS; i++)
-		ret_rights[i] = (struct right){ needs[i].capability, needs[i].name };
-	if (needs_modules(btf))
-		ret_rights[i++] = (struct right){ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" };
+	rights_list(ret_rights);
+	*ret_nr_rights = needs_modules(btf) ? RIGHTS_MAX : NR_NEEDS;
 	btf__free(btf);
-	*ret_nr_rights = i;
 	return 0;
 }
 

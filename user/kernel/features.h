@@ -49,6 +49,9 @@ struct right {
 int rights_needed(struct right ret_rights[RIGHTS_MAX], size_t *ret_nr_rights,
 		  struct failure *failure);
 
+/* What any kernel may ask for: all of the above. The kernel is not looked at. */
+void rights_list(struct right ret_rights[RIGHTS_MAX]);
+
 /*
  * Fails with EXIT_MISSING when a right or the kernel's BTF is missing, and names it. Missing signals
  * are no failure: what is left still steers.
