@@ -221,29 +221,36 @@ format: ## Rewrite the sources in the project's format
 .PHONY: compdb
 compdb: $(O)/compile_commands.json ## Write compile_commands.json for clang's tools
 
+# A path for the shell, whatever is in it.
+quote = '$(subst ','\'',$(1))'
+installed = $(call quote,$(DESTDIR)$(1))
+
 # A configuration that is there is the administrator's: it is not overwritten, and removed only when it still
 # is the sample.
-CONFIG := $(DESTDIR)$(SYSCONFDIR)/socksteer.conf
+CONFIG := $(call installed,$(SYSCONFDIR)/socksteer.conf)
 CONFIG_SAMPLE := $(wildcard scripts/socksteer.conf)
 
 .PHONY: install
 install: all ## Install below DESTDIR and PREFIX: program, unit, man pages, completion, sample configuration
-	install -D -m 755 $(O)/socksteer $(DESTDIR)$(BINDIR)/socksteer
-	install -D -m 644 scripts/socksteer.8 $(DESTDIR)$(MANDIR)/man8/socksteer.8
-	install -D -m 644 scripts/socksteer.conf.5 $(DESTDIR)$(MANDIR)/man5/socksteer.conf.5
-	install -D -m 644 scripts/socksteer.bash $(DESTDIR)$(COMPLETIONDIR)/socksteer
-	install -d $(DESTDIR)$(UNITDIR)
+	install -D -m 755 $(O)/socksteer $(call installed,$(BINDIR)/socksteer)
+	install -D -m 644 scripts/socksteer.8 $(call installed,$(MANDIR)/man8/socksteer.8)
+	install -D -m 644 scripts/socksteer.conf.5 $(call installed,$(MANDIR)/man5/socksteer.conf.5)
+	install -D -m 644 scripts/socksteer.bash $(call installed,$(COMPLETIONDIR)/socksteer)
+	install -d $(call installed,$(UNITDIR))
 	sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|' scripts/socksteer.service \
-		>$(DESTDIR)$(UNITDIR)/socksteer.service
-	chmod 644 $(DESTDIR)$(UNITDIR)/socksteer.service
+		>$(call installed,$(UNITDIR)/socksteer.service)
+	chmod 644 $(call installed,$(UNITDIR)/socksteer.service)
 	$(if $(CONFIG_SAMPLE),[ -e $(CONFIG) ] || install -D -m 644 $(CONFIG_SAMPLE) $(CONFIG))
 
 .PHONY: uninstall
-uninstall: ## Remove what install has put there; a configuration that was changed stays
-	rm -f $(DESTDIR)$(BINDIR)/socksteer $(DESTDIR)$(MANDIR)/man8/socksteer.8 \
-		$(DESTDIR)$(MANDIR)/man5/socksteer.conf.5 $(DESTDIR)$(COMPLETIONDIR)/socksteer \
-		$(DESTDIR)$(UNITDIR)/socksteer.service
+uninstall: ## Remove what install has put there, empty folders too; a configuration that was changed stays
+	rm -f $(call installed,$(BINDIR)/socksteer) $(call installed,$(MANDIR)/man8/socksteer.8) \
+		$(call installed,$(MANDIR)/man5/socksteer.conf.5) $(call installed,$(COMPLETIONDIR)/socksteer) \
+		$(call installed,$(UNITDIR)/socksteer.service)
 	$(if $(CONFIG_SAMPLE),! cmp -s $(CONFIG_SAMPLE) $(CONFIG) || rm $(CONFIG))
+	$(Q)scripts/remove-empty $(call quote,$(if $(DESTDIR),$(DESTDIR),$(PREFIX)/..)) \
+		$(call installed,$(BINDIR)) $(call installed,$(MANDIR)/man8) $(call installed,$(MANDIR)/man5) \
+		$(call installed,$(COMPLETIONDIR)) $(call installed,$(UNITDIR)) $(call installed,$(SYSCONFDIR))
 
 .PHONY: clean
 clean: ## Remove everything that was built
