@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One update: what is steered is brought up to date with what listens now. */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/handover.h"
+#include "daemon/keeper_state.h"
+#include "daemon/reports.h"
+#include "kernel/pins.h"
+#include "steering/refresh.h"
+#include "steering/scan.h"
+
+#include <errno.h>
+
+/* A scan that raced with a change is repeated at once, this often. */
+#define MAX_TRIES 3
+
+static bool condition_is_steered(enum group_condition condition)
+{
+	return condition == CONDITION_STEERED || condition == CONDITION_REBORN;
+}
+
+static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
+		       const struct group *place, const struct inventory *inventory)
+{
+	struct refresh_report report;
+	struct failure failure = {};
+	int err;
+
+	if (keeper->orders_are_new && handover_settings(&keeper->orders, pinned, place, &failure))
+		log_line(LOG_PRIORITY_ERROR, "%s", failure.message);
+	err = group_refresh(pinned, inventory, &keeper->tables, &report, &failure);
+	if (err == -ESTALE)
+		return err;
+	if (err) {
+		remark(&keeper->remarks, pinned->folder, LOG_PRIORITY_ERROR, failure.message);
+		return 0;
+	}
+	report_refresh(&keeper->remarks, pinned, &report, keeper->oldest_join_ns);
+	keeper->changed |= report.sync.nr_added || report.sync.nr_removed;
+	keeper->nr_steered += condition_is_steered(report.condition);
+	return report.incomplete ? -ESTALE : 0;
+}
+
+/* Brings the pinned groups up to date. -ESTALE: something moved, look again. */
+static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
+{
+	struct pinned pinned CLEANUP(pinned_done) = {};
+	struct failure failure = {};
+	int err, stale = 0;
+	size_t i;
+
+	err = pinned_open(&pinned, &failure);
+	if (err) {
+		remark(&keeper->remarks, "pins", LOG_PRIORITY_ERROR, failure.message);
+		return -ESTALE;
+	}
+	keeper->nr_steered = 0;
+	for (i = 0; i < pinned.nr_groups; i++) {
+		struct group place;
+
+		if (pinned.groups[i].err) {
+			pinned_refuse(&pinned.groups[i], &failure);
+			remark(&keeper->remarks, pinned.groups[i].folder, LOG_PRIORITY_ERROR,
+			       failure.message);
+			continue;
+		}
+		pinned_place(&pinned.groups[i], inventory, &place);
+		if (!pinned.groups[i].whole || !orders_keep(&keeper->orders, &place))
+			continue;
+		folders_add(&keeper->steered, pinned.groups[i].folder);
+		if (refresh_one(keeper, &pinned.groups[i], &place, inventory))
+			stale = -ESTALE;
+	}
+	watch_set_groups(keeper->watch, &pinned);
+	return stale;
+}
+
+static int scan_and_refresh(struct keeper *keeper, struct inventory *inventory)
+{
+	int lock CLEANUP(cleanup_fd) = -1;
+	struct failure failure = {};
+	int err = pins_lock(&lock, &failure);
+
+	if (!err)
+		err = inventory_scan_with(keeper->inspector, inventory, &failure);
+	if (err) {
+		remark(&keeper->remarks, "scan", LOG_PRIORITY_ERROR, failure.message);
+		return -ESTALE;
+	}
+	remark(&keeper->remarks, "scan", LOG_PRIORITY_INFO, "");
+	return refresh_all(keeper, inventory);
+}
+
+/* What was attached just now is watched too. */
+static void watch_attached(struct keeper *keeper)
+{
+	struct pinned pinned CLEANUP(pinned_done) = {};
+	struct failure failure = {};
+	size_t i;
+
+	if (pinned_open(&pinned, &failure))
+		return;
+	for (i = 0; i < pinned.nr_groups; i++)
+		if (pinned.groups[i].whole)
+			folders_add(&keeper->steered, pinned.groups[i].folder);
+	watch_set_groups(keeper->watch, &pinned);
+}
+
+bool keeper_update(struct keeper *keeper)
+{
+	int tries, stale = -ESTALE;
+
+	keeper->has_attached = false;
+	if (keeper->tables.layout < 0)
+		return true;
+	for (tries = 0; stale && tries < MAX_TRIES; tries++) {
+		struct inventory inventory CLEANUP(inventory_done) = {};
+
+		stale = scan_and_refresh(keeper, &inventory);
+		if (!stale || tries == MAX_TRIES - 1)
+			keeper_attach_missing(keeper, &inventory);
+	}
+	watch_attached(keeper);
+	if (!stale && !keeper->has_more) {
+		keeper->orders_are_new = false;
+		keeper->oldest_join_ns = 0;
+	}
+	return !stale && !keeper->has_more;
+}
