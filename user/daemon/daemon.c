@@ -3,12 +3,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/churn.h"
 #include "daemon/keeper.h"
 #include "daemon/metrics.h"
 #include "daemon/privileges.h"
+#include "daemon/signals.h"
 #include "kernel/event_reader.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -33,9 +34,13 @@
 /* How often a look is taken at what no event tells, see watch.h. */
 #define LOOK_USEC 500000
 
-/* How often the counters are compared with the sockets; and how soon after a change of members. */
+/*
+ * How often the counters are compared with the sockets; and how soon after a change of members, where
+ * a comparison is cheap. Under constant change it takes no more than a tenth of one CPU.
+ */
 #define AUDIT_USEC 60000000
 #define AUDIT_SOON_USEC 1000000
+#define AUDIT_REST 10
 
 struct daemon {
 	struct keeper *keeper; /* owned */
@@ -48,6 +53,9 @@ struct daemon {
 	sd_event_source *look;
 	sd_event_source *audit;
 	uint64_t retry_usec; /* the next retry's delay */
+	uint64_t audit_usec; /* processor time that the last audit took */
+	struct churn churn;
+	bool changed; /* among the events that are being read, one was of concern */
 };
 
 static void daemon_done(struct daemon *daemon)
@@ -80,21 +88,51 @@ static bool timer_is_running(sd_event_source *timer)
 	return sd_event_source_get_enabled(timer, &enabled) >= 0 && enabled != SD_EVENT_OFF;
 }
 
+/* Not before the allowance lets it. */
+static uint64_t allowed_usec(struct daemon *daemon, uint64_t delay_usec)
+{
+	uint64_t least_usec = (churn_delay_ns(&daemon->churn, clock_now_ns()) + 999) / 1000;
+
+	return delay_usec > least_usec ? delay_usec : least_usec;
+}
+
+/*
+ * An update soon, or when the allowance lets it. While it has to wait, the events wait too, in the
+ * ring: reading them one by one would cost as much again.
+ */
+static int plan_update(struct daemon *daemon)
+{
+	uint64_t delay_usec = allowed_usec(daemon, SETTLE_USEC), now, planned = 0;
+
+	if (churn_begins_to_bite(&daemon->churn, clock_now_ns()))
+		keeper_remark_churn(daemon->keeper, &daemon->churn);
+	if (delay_usec > SETTLE_USEC)
+		sd_event_source_set_enabled(daemon->readable, SD_EVENT_OFF);
+	if (timer_is_running(daemon->settle) &&
+	    sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now) >= 0 &&
+	    sd_event_source_get_time(daemon->settle, &planned) >= 0 && planned <= now + delay_usec)
+		return 0;
+	return timer_start(daemon->settle, delay_usec);
+}
+
 /* A listener came or went somewhere on the machine. */
 static void on_event(const struct event *event, void *argument)
 {
 	struct daemon *daemon = argument;
 
-	uint64_t planned = 0, now;
-
 	if (!keeper_take_event(daemon->keeper, event))
 		return;
 	daemon->retry_usec = RETRY_USEC;
-	if (timer_is_running(daemon->settle) &&
-	    sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now) >= 0 &&
-	    sd_event_source_get_time(daemon->settle, &planned) >= 0 && planned <= now + SETTLE_USEC)
-		return;
-	timer_start(daemon->settle, SETTLE_USEC);
+	churn_count(&daemon->churn, event);
+	daemon->changed = true;
+}
+
+/* True if something changed that an update has to look at. */
+static bool read_events(struct daemon *daemon)
+{
+	daemon->changed = false;
+	/* A ring that was full has lost events, perhaps one of ours. */
+	return event_reader_drain(daemon->reader) >= EVENTS_FULL || daemon->changed;
 }
 
 static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *argument)
@@ -104,10 +142,7 @@ static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *
 	(void)source;
 	(void)fd;
 	(void)revents;
-	/* A ring that was full has lost events, perhaps one of ours. */
-	if (event_reader_drain(daemon->reader) >= EVENTS_FULL && !timer_is_running(daemon->settle))
-		return timer_start(daemon->settle, SETTLE_USEC);
-	return 0;
+	return read_events(daemon) ? plan_update(daemon) : 0;
 }
 
 static void notify_status(const struct daemon *daemon)
@@ -135,28 +170,40 @@ static int open_reader(struct daemon *daemon)
 /* Never later than it would have come: under constant change it would not come at all. */
 static int audit_soon(struct daemon *daemon)
 {
-	uint64_t now, planned = 0;
+	uint64_t now, planned = 0, delay_usec = AUDIT_REST * daemon->audit_usec;
 	int err = sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now);
 
+	if (delay_usec < AUDIT_SOON_USEC)
+		delay_usec = AUDIT_SOON_USEC;
 	if (err >= 0)
 		err = sd_event_source_get_time(daemon->audit, &planned);
-	if (err < 0 || planned < now + AUDIT_SOON_USEC)
+	if (err < 0 || planned < now + delay_usec)
 		return err;
-	return timer_start(daemon->audit, AUDIT_SOON_USEC);
+	return timer_start(daemon->audit, delay_usec);
 }
 
 static int retry_later(struct daemon *daemon)
 {
+	uint64_t delay_usec;
+
 	if (daemon->retry_usec > RETRY_LAST_USEC)
 		return 0;
+	delay_usec = allowed_usec(daemon, daemon->retry_usec);
 	daemon->retry_usec *= 2;
-	return timer_start(daemon->settle, daemon->retry_usec / 2);
+	return timer_start(daemon->settle, delay_usec);
 }
 
+/*
+ * What it took is charged, unless groups were attached: that takes long, happens once for each, and
+ * must not put off the changes of others.
+ */
 static int update(struct daemon *daemon)
 {
+	uint64_t start_ns = clock_process_ns();
 	bool settled = keeper_update(daemon->keeper);
 
+	if (!keeper_has_attached(daemon->keeper))
+		churn_spend(&daemon->churn, clock_now_ns(), clock_process_ns() - start_ns);
 	notify_status(daemon);
 	if (settled || keeper_has_attached(daemon->keeper))
 		daemon->retry_usec = RETRY_USEC;
@@ -165,21 +212,37 @@ static int update(struct daemon *daemon)
 	return keeper_wants_audit(daemon->keeper) ? audit_soon(daemon) : 0;
 }
 
+/* The events that had to wait: the update that comes now is for all of them. */
+static int read_waiting_events(struct daemon *daemon)
+{
+	int enabled = SD_EVENT_ON;
+
+	if (!daemon->readable || sd_event_source_get_enabled(daemon->readable, &enabled) < 0 ||
+	    enabled == SD_EVENT_ON)
+		return 0;
+	read_events(daemon);
+	return sd_event_source_set_enabled(daemon->readable, SD_EVENT_ON);
+}
+
 static int on_settle(sd_event_source *source, uint64_t usec, void *argument)
 {
 	struct daemon *daemon = argument;
-	int err = update(daemon);
+	int err = read_waiting_events(daemon);
 
 	(void)source;
 	(void)usec;
+	if (err >= 0)
+		err = update(daemon);
 	return err < 0 ? err : timer_start(daemon->check, CHECK_USEC);
 }
 
 static int on_check(sd_event_source *source, uint64_t usec, void *argument)
 {
-	(void)source;
+	struct daemon *daemon = argument;
+	uint64_t delay_usec = allowed_usec(daemon, 0);
+
 	(void)usec;
-	return update(argument);
+	return delay_usec ? timer_start(source, delay_usec) : update(daemon);
 }
 
 static int on_look(sd_event_source *source, uint64_t usec, void *argument)
@@ -212,12 +275,15 @@ static int on_look(sd_event_source *source, uint64_t usec, void *argument)
 static int on_audit(sd_event_source *source, uint64_t usec, void *argument)
 {
 	struct daemon *daemon = argument;
+	uint64_t start_ns;
 	int err;
 
 	(void)usec;
 	/* A listener can change hands without any event: first whose it is, then what that holds. */
 	err = update(daemon);
+	start_ns = clock_process_ns();
 	keeper_audit(daemon->keeper);
+	daemon->audit_usec = (clock_process_ns() - start_ns) / 1000;
 	if (err < 0)
 		log_line(LOG_PRIORITY_ERROR, "cannot plan the next look: %s", strerror(-err));
 	return timer_start(source, AUDIT_USEC);
@@ -250,32 +316,6 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	return sd_event_exit(sd_event_source_get_event(source), 0);
 }
 
-static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-
-#define NR_SIGNALS (sizeof(signals) / sizeof(signals[0]))
-
-/* First of all, so that a signal which comes during the start is acted upon after it. */
-static int block_signals(void)
-{
-	sigset_t mask;
-	size_t i;
-
-	sigemptyset(&mask);
-	for (i = 0; i < NR_SIGNALS; i++)
-		sigaddset(&mask, signals[i]);
-	return sigprocmask(SIG_BLOCK, &mask, NULL) ? -errno : 0;
-}
-
-static int add_signals(struct daemon *daemon)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < NR_SIGNALS && err >= 0; i++)
-		err = sd_event_add_signal(daemon->loop, NULL, signals[i], on_signal, daemon);
-	return err < 0 ? err : 0;
-}
-
 static int add_timer(struct daemon *daemon, sd_event_time_handler_t handler,
 		     sd_event_source **ret_timer)
 {
@@ -305,7 +345,7 @@ static int build_loop(struct daemon *daemon)
 	int err = sd_event_default(&daemon->loop);
 
 	if (err >= 0)
-		err = add_signals(daemon);
+		err = signals_add(daemon->loop, on_signal, daemon);
 	if (err >= 0)
 		err = add_timers(daemon);
 	if (err >= 0)
@@ -331,7 +371,7 @@ int daemon_run(const struct daemon_options *options, struct failure *failure)
 	struct daemon daemon CLEANUP(daemon_done) = { .retry_usec = RETRY_USEC };
 	int err;
 
-	err = block_signals();
+	err = signals_block();
 	if (err)
 		return failure_set(failure, EXIT_FAILED, -err, "cannot block signals: %s",
 				   strerror(-err));
@@ -348,6 +388,7 @@ int daemon_run(const struct daemon_options *options, struct failure *failure)
 	if (err)
 		return failure_set(failure, EXIT_FAILED, -err, "cannot build the event loop: %s",
 				   strerror(-err));
+	churn_init(&daemon.churn, clock_now_ns());
 	start(&daemon);
 	sd_notify(0, "READY=1");
 	err = sd_event_loop(daemon.loop);

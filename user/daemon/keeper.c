@@ -124,6 +124,11 @@ bool keeper_take_event(struct keeper *keeper, const struct event *event)
 	return true;
 }
 
+void keeper_remark_churn(struct keeper *keeper, const struct churn *churn)
+{
+	report_churn(&keeper->remarks, churn);
+}
+
 bool keeper_has_attached(const struct keeper *keeper)
 {
 	return keeper->has_attached;

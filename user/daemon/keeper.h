@@ -5,6 +5,7 @@
 #ifndef SOCKSTEER_DAEMON_KEEPER_H
 #define SOCKSTEER_DAEMON_KEEPER_H
 
+#include "daemon/churn.h"
 #include "daemon/daemon.h"
 #include "daemon/watch.h"
 
@@ -27,6 +28,9 @@ struct inspector *keeper_get_inspector(const struct keeper *keeper);
 
 /* True if the event can concern a group that is kept: then an update is due. */
 bool keeper_take_event(struct keeper *keeper, const struct event *event);
+
+/* Logs that its updates are put off, because listeners come and go all the time. */
+void keeper_remark_churn(struct keeper *keeper, const struct churn *churn);
 
 /*
  * Scans, attaches what is not steered yet, and refreshes the rest. Logs what changed, and failures.

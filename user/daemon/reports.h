@@ -6,6 +6,7 @@
 #ifndef SOCKSTEER_DAEMON_REPORTS_H
 #define SOCKSTEER_DAEMON_REPORTS_H
 
+#include "daemon/churn.h"
 #include "daemon/remarks.h"
 #include "steering/audit.h"
 #include "steering/pinned.h"
@@ -17,5 +18,8 @@ void report_refresh(struct remarks *remarks, const struct pinned_group *pinned,
 		    const struct refresh_report *report, uint64_t oldest_join_ns);
 
 void report_audit(struct remarks *remarks, const struct audit_report *report);
+
+/* That changes are looked at less often than they come. Once for each port. */
+void report_churn(struct remarks *remarks, const struct churn *churn);
 
 #endif
