@@ -48,6 +48,7 @@ static void attach_one(struct keeper *keeper, const struct group *group)
 	struct failure failure = {};
 	struct attach_report report;
 	char name[ADDRESS_TEXT_SIZE], about[ADDRESS_TEXT_SIZE + 16], text[512];
+	char folder[FOLDER_SIZE];
 
 	group_name(group, name);
 	snprintf(about, sizeof(about), "%s in %u", name, group->netns);
@@ -61,6 +62,8 @@ static void attach_one(struct keeper *keeper, const struct group *group)
 		return;
 	}
 	remark(&keeper->remarks, about, LOG_PRIORITY_INFO, "");
+	group_folder(group, folder);
+	folders_add(&keeper->steered, folder);
 	keeper->has_attached = true;
 	log_line(LOG_PRIORITY_NOTICE,
 		 "%s: steering %zu listeners of %zu workers; %lu connections were already open",

@@ -96,14 +96,9 @@ static void watch_attached(struct keeper *keeper)
 {
 	struct pinned pinned CLEANUP(pinned_done) = {};
 	struct failure failure = {};
-	size_t i;
 
-	if (pinned_open(&pinned, &failure))
-		return;
-	for (i = 0; i < pinned.nr_groups; i++)
-		if (pinned.groups[i].whole)
-			folders_add(&keeper->steered, pinned.groups[i].folder);
-	watch_set_groups(keeper->watch, &pinned);
+	if (!pinned_open(&pinned, &failure))
+		watch_set_groups(keeper->watch, &pinned);
 }
 
 bool keeper_update(struct keeper *keeper)
@@ -120,7 +115,8 @@ bool keeper_update(struct keeper *keeper)
 		if (!stale || tries == MAX_TRIES - 1)
 			keeper_attach_missing(keeper, &inventory);
 	}
-	watch_attached(keeper);
+	if (keeper->has_attached)
+		watch_attached(keeper);
 	if (!stale && !keeper->has_more) {
 		keeper->orders_are_new = false;
 		keeper->oldest_join_ns = 0;
