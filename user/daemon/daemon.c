@@ -253,6 +253,8 @@ static int on_look(sd_event_source *source, uint64_t usec, void *argument)
 	(void)usec;
 	switch (keeper_look(daemon->keeper)) {
 	case WATCH_NOTHING:
+		if (keeper_has_outdated(daemon->keeper))
+			err = update(daemon);
 		break;
 	case WATCH_PINS:
 		keeper_reopen(daemon->keeper);

@@ -15,9 +15,16 @@
 #include "steering/status.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct loopback;
+
+/*
+ * For so long the pins of a group that ended wait for it, where it was not named but is one of "all".
+ * A restart is shorter: systemd gives a service 90 seconds to stop.
+ */
+#define LONGEST_ABSENCE_NS 120000000000ULL
 
 struct daemon_options {
 	const struct group_spec *specs; /* borrowed */
@@ -27,6 +34,7 @@ struct daemon_options {
 	struct patterns patterns;
 	const char *config_path; /* read at the start and on SIGHUP; NULL for none; borrowed */
 	bool detach_on_exit;
+	uint64_t longest_absence_ns; /* 0 for LONGEST_ABSENCE_NS */
 	const struct loopback *metrics; /* where to serve them, or NULL; borrowed */
 	/* What to serve there: metrics_print(), of a floor above. */
 	int (*print_metrics)(const struct status *status, FILE *out);

@@ -24,6 +24,19 @@ bool folders_has(const struct folders *folders, const char *name)
 	return false;
 }
 
+void folders_remove(struct folders *folders, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < folders->nr; i++) {
+		if (strcmp(folders->names[i], name))
+			continue;
+		free(folders->names[i]);
+		folders->names[i] = folders->names[--folders->nr];
+		return;
+	}
+}
+
 void folders_add(struct folders *folders, const char *name)
 {
 	char **larger, *copy;

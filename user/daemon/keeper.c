@@ -26,6 +26,7 @@ void keeper_free(struct keeper *keeper)
 	orders_done(&keeper->orders);
 	inspector_free(keeper->inspector);
 	folders_done(&keeper->steered);
+	absences_done(&keeper->absences);
 	tables_done(&keeper->tables);
 	cleanup_fd(&keeper->lock);
 	remarks_done(&keeper->remarks);

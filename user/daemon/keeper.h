@@ -42,6 +42,9 @@ bool keeper_update(struct keeper *keeper);
 /* True if the last update attached a group: then there may be more of them, and no reason to wait. */
 bool keeper_has_attached(const struct keeper *keeper);
 
+/* True if a group has been away for so long that an update removes its pins. */
+bool keeper_has_outdated(const struct keeper *keeper);
+
 /* What changed without an event: see daemon/watch.h. */
 enum watch_change keeper_look(struct keeper *keeper);
 

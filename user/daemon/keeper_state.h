@@ -6,6 +6,7 @@
 #ifndef SOCKSTEER_DAEMON_KEEPER_STATE_H
 #define SOCKSTEER_DAEMON_KEEPER_STATE_H
 
+#include "daemon/absences.h"
 #include "daemon/folders.h"
 #include "daemon/keeper.h"
 #include "daemon/orders.h"
@@ -29,6 +30,7 @@ struct keeper {
 	struct auditor *auditor; /* owned; NULL until the first audit */
 	struct watch *watch; /* owned */
 	struct folders steered; /* owned; groups that were seen pinned */
+	struct absences absences; /* owned; of groups that were not named */
 	bool has_more; /* groups to attach, after the last update */
 	bool has_attached; /* one, in the last update */
 	size_t attach_next; /* where to go on, in the order of the inventory */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One update: what is steered is brought up to date with what listens now. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/handover.h"
 #include "daemon/keeper_state.h"
 #include "daemon/reports.h"
 #include "kernel/pins.h"
+#include "steering/clear.h"
+#include "steering/place.h"
 #include "steering/refresh.h"
 #include "steering/scan.h"
 
@@ -41,6 +44,47 @@ static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
 	return report.incomplete ? -ESTALE : 0;
 }
 
+static uint64_t longest_absence_ns(const struct keeper *keeper)
+{
+	uint64_t given_ns = keeper->orders.options->longest_absence_ns;
+
+	return given_ns ? given_ns : LONGEST_ABSENCE_NS;
+}
+
+/*
+ * The pins of a group that does not come back cost memory for ever. A group that was named keeps them:
+ * somebody expects it, and may have changed its settings. What failed is tried again after as long.
+ */
+static void end_absent(struct keeper *keeper, struct pinned_group *pinned,
+		       const struct group *place, const struct inventory *inventory)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct failure failure = {};
+	char name[ADDRESS_TEXT_SIZE];
+
+	if (pinned_live(pinned, inventory) || orders_name(&keeper->orders, place) ||
+	    absences_note(&keeper->absences, pinned->folder, now_ns) < longest_absence_ns(keeper))
+		return;
+	absences_restart(&keeper->absences, pinned->folder, now_ns);
+	if (clear_group(pinned->folder, inventory, &keeper->tables, &failure)) {
+		remark(&keeper->remarks, pinned->folder, LOG_PRIORITY_ERROR, failure.message);
+		return;
+	}
+	folders_remove(&keeper->steered, pinned->folder);
+	remark(&keeper->remarks, pinned->folder, LOG_PRIORITY_INFO, "");
+	group_name(place, name);
+	log_line(LOG_PRIORITY_NOTICE,
+		 "%s: nothing has listened for %lu s: its pins are removed, and made anew if it "
+		 "comes back",
+		 name, (unsigned long)(longest_absence_ns(keeper) / 1000000000));
+	pinned->whole = false;
+}
+
+bool keeper_has_outdated(const struct keeper *keeper)
+{
+	return absences_reach(&keeper->absences, clock_now_ns(), longest_absence_ns(keeper));
+}
+
 /* Brings the pinned groups up to date. -ESTALE: something moved, look again. */
 static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 {
@@ -55,6 +99,7 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 		return -ESTALE;
 	}
 	keeper->nr_steered = 0;
+	absences_begin(&keeper->absences);
 	for (i = 0; i < pinned.nr_groups; i++) {
 		struct group place;
 
@@ -70,7 +115,9 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 		folders_add(&keeper->steered, pinned.groups[i].folder);
 		if (refresh_one(keeper, &pinned.groups[i], &place, inventory))
 			stale = -ESTALE;
+		end_absent(keeper, &pinned.groups[i], &place, inventory);
 	}
+	absences_end(&keeper->absences);
 	watch_set_groups(keeper->watch, &pinned);
 	return stale;
 }
