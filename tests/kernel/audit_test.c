@@ -14,8 +14,6 @@
 #include "support/servers.h"
 #include "support/steered.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -71,19 +69,6 @@ Test(audit, counters_that_are_right_differ_in_nothing)
 	expect_clean(&steered, clients.nr);
 }
 
-/* Changes a row of a load map on one CPU, as no program would. */
-static void falsify(int map, uint32_t row, uint64_t opened, uint64_t closed)
-{
-	int nr_cpus = libbpf_num_possible_cpus();
-	struct load *loads = calloc((size_t)nr_cpus, sizeof(*loads));
-
-	cr_assert_eq(bpf_map_lookup_elem(map, &row, loads), 0);
-	loads[0].opened += opened;
-	loads[0].closed += closed;
-	cr_assert_eq(bpf_map_update_elem(map, &row, loads, BPF_ANY), 0);
-	free(loads);
-}
-
 /* The sign is that of the counter: too much, or too little. */
 static void expect_found_and_mended(const struct steered *steered, uint32_t slot,
 				    int64_t difference)
@@ -112,10 +97,10 @@ Test(audit, a_falsified_counter_is_found_and_mended)
 	clients_hold(&clients, &servers.endpoint, 20);
 	for (slot = 1; slot <= 2; slot++) {
 		cr_assert_eq(value_read(steered.maps.members, slot, &member), 0);
-		falsify(steered.tables.listener_load, member.listener, slot == 1 ? 3 : 0,
-			slot == 1 ? 0 : 2);
-		falsify(steered.tables.worker_load, member.worker, slot == 1 ? 3 : 0,
-			slot == 1 ? 0 : 2);
+		load_falsify(steered.tables.listener_load, member.listener, slot == 1 ? 3 : 0,
+			     slot == 1 ? 0 : 2);
+		load_falsify(steered.tables.worker_load, member.worker, slot == 1 ? 3 : 0,
+			     slot == 1 ? 0 : 2);
 		expect_found_and_mended(&steered, slot, slot == 1 ? 3 : -2);
 		expect_clean(&steered, 20);
 	}
@@ -265,7 +250,7 @@ Test(audit, the_command_says_what_differs_and_by_its_exit_code)
 	expect_done(&said, "a clean audit", "6 connections counted");
 	said_done(&said);
 	cr_assert_eq(value_read(steered.maps.members, 1, &member), 0);
-	falsify(steered.tables.listener_load, member.listener, 4, 0);
+	load_falsify(steered.tables.listener_load, member.listener, 4, 0);
 	program_run(&said, "audit");
 	cr_expect_eq(said.code, EXIT_FAILED);
 	cr_expect(strstr(said.output, "+4"), "%s", said.output);

@@ -7,6 +7,8 @@
 #include "support/sandbox.h"
 #include "support/waiting.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -308,4 +310,16 @@ void worker_of_slot_set(const struct steered *steered, uint32_t slot, const stru
 
 	member_read(steered, slot, &member);
 	cr_assert_eq(value_write(steered->tables.workers, member.worker, worker), 0);
+}
+
+void load_falsify(int map, uint32_t row, uint64_t opened, uint64_t closed)
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+	struct load *loads = calloc((size_t)nr_cpus, sizeof(*loads));
+
+	cr_assert_eq(bpf_map_lookup_elem(map, &row, loads), 0);
+	loads[0].opened += opened;
+	loads[0].closed += closed;
+	cr_assert_eq(bpf_map_update_elem(map, &row, loads, BPF_ANY), 0);
+	free(loads);
 }

@@ -102,4 +102,7 @@ uint32_t slot_of_pid(const struct steered *steered, pid_t pid);
 void worker_of_slot(const struct steered *steered, uint32_t slot, struct worker *ret_worker);
 void worker_of_slot_set(const struct steered *steered, uint32_t slot, const struct worker *worker);
 
+/* Changes a row of a load map on one CPU, as no program would. */
+void load_falsify(int map, uint32_t row, uint64_t opened, uint64_t closed);
+
 #endif

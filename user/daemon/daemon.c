@@ -8,7 +8,9 @@
 #include "daemon/metrics.h"
 #include "daemon/privileges.h"
 #include "daemon/signals.h"
+#include "daemon/timer.h"
 #include "kernel/event_reader.h"
+#include "steering/audit.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -42,6 +44,10 @@
 #define AUDIT_SOON_USEC 1000000
 #define AUDIT_REST 10
 
+/* The look and the audit may be late; systemd then wakes up for several timers at once. */
+#define EXACT_USEC 1
+#define LATE_USEC (LOOK_USEC / 4)
+
 struct daemon {
 	struct keeper *keeper; /* owned */
 	struct event_reader *reader; /* owned; NULL while nothing is pinned */
@@ -53,7 +59,7 @@ struct daemon {
 	sd_event_source *look;
 	sd_event_source *audit;
 	uint64_t retry_usec; /* the next retry's delay */
-	uint64_t audit_usec; /* processor time that the last audit took */
+	uint64_t audit_usec; /* processor time that the last audit took, all its steps */
 	struct churn churn;
 	bool changed; /* among the events that are being read, one was of concern */
 };
@@ -69,23 +75,6 @@ static void daemon_done(struct daemon *daemon)
 	sd_event_unref(daemon->loop);
 	event_reader_free(daemon->reader);
 	keeper_free(daemon->keeper);
-}
-
-static int timer_start(sd_event_source *timer, uint64_t delay_usec)
-{
-	uint64_t now;
-	int err = sd_event_now(sd_event_source_get_event(timer), CLOCK_MONOTONIC, &now);
-
-	if (err >= 0)
-		err = sd_event_source_set_time(timer, now + delay_usec);
-	return err < 0 ? err : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-}
-
-static bool timer_is_running(sd_event_source *timer)
-{
-	int enabled = SD_EVENT_OFF;
-
-	return sd_event_source_get_enabled(timer, &enabled) >= 0 && enabled != SD_EVENT_OFF;
 }
 
 /* Not before the allowance lets it. */
@@ -167,14 +156,19 @@ static int open_reader(struct daemon *daemon)
 			       EPOLLIN, on_readable, daemon);
 }
 
+static uint64_t audit_soon_usec(const struct daemon *daemon)
+{
+	uint64_t rest_usec = AUDIT_REST * daemon->audit_usec;
+
+	return rest_usec > AUDIT_SOON_USEC ? rest_usec : AUDIT_SOON_USEC;
+}
+
 /* Never later than it would have come: under constant change it would not come at all. */
 static int audit_soon(struct daemon *daemon)
 {
-	uint64_t now, planned = 0, delay_usec = AUDIT_REST * daemon->audit_usec;
+	uint64_t now, planned = 0, delay_usec = audit_soon_usec(daemon);
 	int err = sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now);
 
-	if (delay_usec < AUDIT_SOON_USEC)
-		delay_usec = AUDIT_SOON_USEC;
 	if (err >= 0)
 		err = sd_event_source_get_time(daemon->audit, &planned);
 	if (err < 0 || planned < now + delay_usec)
@@ -277,18 +271,24 @@ static int on_look(sd_event_source *source, uint64_t usec, void *argument)
 static int on_audit(sd_event_source *source, uint64_t usec, void *argument)
 {
 	struct daemon *daemon = argument;
-	uint64_t start_ns;
-	int err;
+	uint64_t start_ns, delay_usec = AUDIT_USEC;
+	int err = 0;
 
 	(void)usec;
 	/* A listener can change hands without any event: first whose it is, then what that holds. */
-	err = update(daemon);
+	if (!keeper_is_auditing(daemon->keeper)) {
+		err = update(daemon);
+		daemon->audit_usec = 0;
+	}
 	start_ns = clock_process_ns();
-	keeper_audit(daemon->keeper);
-	daemon->audit_usec = (clock_process_ns() - start_ns) / 1000;
+	if (keeper_audit(daemon->keeper))
+		delay_usec = AUDIT_PAUSE_MS * 1000;
+	daemon->audit_usec += (clock_process_ns() - start_ns) / 1000;
+	if (!keeper_is_auditing(daemon->keeper) && keeper_wants_audit(daemon->keeper))
+		delay_usec = audit_soon_usec(daemon);
 	if (err < 0)
 		log_line(LOG_PRIORITY_ERROR, "cannot plan the next look: %s", strerror(-err));
-	return timer_start(source, AUDIT_USEC);
+	return timer_start(source, delay_usec);
 }
 
 /* Type=notify-reload of systemd wants to know when it began. */
@@ -318,27 +318,16 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	return sd_event_exit(sd_event_source_get_event(source), 0);
 }
 
-static int add_timer(struct daemon *daemon, sd_event_time_handler_t handler,
-		     sd_event_source **ret_timer)
-{
-	/* The look and the audit may be late; systemd then wakes up for several timers at once. */
-	uint64_t accuracy_usec = handler == on_look || handler == on_audit ? LOOK_USEC / 4 : 1;
-	int err = sd_event_add_time(daemon->loop, ret_timer, CLOCK_MONOTONIC, UINT64_MAX,
-				    accuracy_usec, handler, daemon);
-
-	return err < 0 ? err : sd_event_source_set_enabled(*ret_timer, SD_EVENT_OFF);
-}
-
 static int add_timers(struct daemon *daemon)
 {
-	int err = add_timer(daemon, on_settle, &daemon->settle);
+	int err = timer_new(daemon->loop, EXACT_USEC, on_settle, daemon, &daemon->settle);
 
 	if (err >= 0)
-		err = add_timer(daemon, on_check, &daemon->check);
+		err = timer_new(daemon->loop, EXACT_USEC, on_check, daemon, &daemon->check);
 	if (err >= 0)
-		err = add_timer(daemon, on_look, &daemon->look);
+		err = timer_new(daemon->loop, LATE_USEC, on_look, daemon, &daemon->look);
 	if (err >= 0)
-		err = add_timer(daemon, on_audit, &daemon->audit);
+		err = timer_new(daemon->loop, LATE_USEC, on_audit, daemon, &daemon->audit);
 	return err;
 }
 

@@ -5,11 +5,9 @@
 #include "daemon/handover.h"
 #include "daemon/keeper_state.h"
 #include "daemon/reports.h"
-#include "kernel/auditor.h"
 #include "kernel/iterate.h"
 #include "kernel/lock.h"
 #include "kernel/pins.h"
-#include "steering/audit.h"
 #include "steering/clear.h"
 #include "steering/scan.h"
 
@@ -21,7 +19,7 @@ void keeper_free(struct keeper *keeper)
 {
 	if (!keeper)
 		return;
-	auditor_free(keeper->auditor);
+	keeper_forget_audit(keeper);
 	watch_free(keeper->watch);
 	orders_done(&keeper->orders);
 	inspector_free(keeper->inspector);
@@ -156,8 +154,7 @@ void keeper_reopen(struct keeper *keeper)
 {
 	struct failure failure = {};
 
-	auditor_free(keeper->auditor);
-	keeper->auditor = NULL;
+	keeper_forget_audit(keeper);
 	tables_done(&keeper->tables);
 	if (reopen_tables(keeper, &failure))
 		remark(&keeper->remarks, "pins", LOG_PRIORITY_NOTICE,
@@ -182,30 +179,6 @@ int keeper_reload(struct keeper *keeper, struct failure *failure)
 		err = open_tables(keeper, failure);
 	watch_set_pins(keeper->watch);
 	return err;
-}
-
-void keeper_audit(struct keeper *keeper)
-{
-	struct audit_report report CLEANUP(audit_done) = {};
-	struct failure failure = {};
-	int err = 0;
-
-	keeper->changed = false;
-	if (keeper->tables.layout < 0 || !keeper->nr_steered)
-		return;
-	if (!keeper->auditor)
-		err = auditor_new(&keeper->tables, &keeper->auditor, &failure);
-	if (!err)
-		err = audit_run_with(keeper->inspector, keeper->auditor, NULL, REPAIR_SEEN, &report,
-				     &failure);
-	remark(&keeper->remarks, "audit", LOG_PRIORITY_ERROR, err ? failure.message : "");
-	if (!err)
-		report_audit(&keeper->remarks, &report);
-}
-
-bool keeper_wants_audit(const struct keeper *keeper)
-{
-	return keeper->changed;
 }
 
 size_t keeper_nr_steered(const struct keeper *keeper)

@@ -61,8 +61,12 @@ int keeper_reload(struct keeper *keeper, struct failure *failure);
 /* True if listeners joined or left since the last audit: then connections may have moved. */
 bool keeper_wants_audit(const struct keeper *keeper);
 
-/* Compares the counters with the sockets, mends them, and logs what was mended. */
-void keeper_audit(struct keeper *keeper);
+/*
+ * Compares the counters with the sockets, mends them, and logs what was mended. True if it has to go
+ * on, with the next call after AUDIT_PAUSE_MS; until then other calls are welcome.
+ */
+bool keeper_audit(struct keeper *keeper);
+bool keeper_is_auditing(const struct keeper *keeper);
 
 size_t keeper_nr_steered(const struct keeper *keeper);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a keeper is made of, for the files that do its jobs: keeper.c its life and its orders, upkeep.c
- * the updates, missing.c the groups that nobody steers yet. Everybody else has keeper.h.
+ * the updates, missing.c the groups that nobody steers yet, audits.c the audits. Everybody else has keeper.h.
  */
 #ifndef SOCKSTEER_DAEMON_KEEPER_STATE_H
 #define SOCKSTEER_DAEMON_KEEPER_STATE_H
@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct audit;
 struct auditor;
 struct inspector;
 
@@ -28,6 +29,8 @@ struct keeper {
 	struct tables tables; /* owned */
 	int lock; /* held for as long as the daemon lives */
 	struct auditor *auditor; /* owned; NULL until the first audit */
+	struct audit *audit; /* owned, borrows auditor; NULL between two audits */
+	bool disturbed; /* the last audit was given up, because listeners changed */
 	struct watch *watch; /* owned */
 	struct folders steered; /* owned; groups that were seen pinned */
 	struct absences absences; /* owned; of groups that were not named */
@@ -46,5 +49,8 @@ struct keeper {
  * which cannot be attached hold up no others. A failure is remarked.
  */
 void keeper_attach_missing(struct keeper *keeper, const struct inventory *inventory);
+
+/* Lets go of everything that audits need, and gives up the one that goes on. */
+void keeper_forget_audit(struct keeper *keeper);
 
 #endif

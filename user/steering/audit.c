@@ -9,14 +9,10 @@
 #include <poll.h>
 #include <string.h>
 
-/*
- * A difference that one pass finds has to be found by so many in all. Between them is more time than a
- * connection needs to be accepted or closed, even by a worker that is not let run.
- */
+/* A difference that one pass finds has to be found by so many in all. */
 #define CONFIRMING_PASSES 5
-#define BETWEEN_PASSES_MS 40
 
-static void audit_free(struct audit *audit)
+static void audit_clear(struct audit *audit)
 {
 	auditor_free(audit->own);
 	tables_done(&audit->tables);
@@ -25,17 +21,27 @@ static void audit_free(struct audit *audit)
 	audit_done(&audit->report);
 }
 
-static int make_passes(struct audit *audit, bool repair)
+/* One more; true in *ret_done if it was the last. */
+static int make_pass(struct audit *audit, bool *ret_done)
 {
-	uint64_t start_ns = clock_now_ns();
-	int err;
+	int err = audit_make_pass(audit, audit->repair != REPAIR_NONE);
 
-	err = audit_make_pass(audit, repair);
-	while (!err && audit_differs(audit) && audit->report.nr_passes < CONFIRMING_PASSES) {
-		poll(NULL, 0, BETWEEN_PASSES_MS);
-		err = audit_make_pass(audit, repair);
+	if (err)
+		return err;
+	audit->report.duration_ns = clock_now_ns() - audit->start_ns;
+	*ret_done = !audit_differs(audit) || audit->report.nr_passes == CONFIRMING_PASSES;
+	return *ret_done && audit->repair != REPAIR_NONE ? audit_mend(audit) : 0;
+}
+
+static int make_passes(struct audit *audit)
+{
+	bool is_done = false;
+	int err = make_pass(audit, &is_done);
+
+	while (!err && !is_done) {
+		poll(NULL, 0, AUDIT_PAUSE_MS);
+		err = make_pass(audit, &is_done);
 	}
-	audit->report.duration_ns = clock_now_ns() - start_ns;
 	return err;
 }
 
@@ -74,7 +80,7 @@ static void report_only(struct audit_report *report, const struct pinned *pinned
 }
 
 static int audit_groups(struct audit *audit, struct inspector *inspector,
-			const struct group_spec *spec, enum audit_repair repair)
+			const struct group_spec *spec)
 {
 	struct inventory inventory CLEANUP(inventory_done) = {};
 	struct pinned pinned CLEANUP(pinned_done) = {};
@@ -96,9 +102,7 @@ static int audit_groups(struct audit *audit, struct inspector *inspector,
 		return err == -ENOENT ? 0 : err;
 	err = audit_add_groups(audit, &pinned, &inventory);
 	if (!err)
-		err = make_passes(audit, repair != REPAIR_NONE);
-	if (!err && repair != REPAIR_NONE)
-		err = audit_mend(audit, repair);
+		err = make_passes(audit);
 	if (!err && only)
 		report_only(&audit->report, &pinned, only);
 	return err;
@@ -108,25 +112,98 @@ int audit_run_with(struct inspector *inspector, struct auditor *auditor,
 		   const struct group_spec *spec, enum audit_repair repair,
 		   struct audit_report *ret_report, struct failure *failure)
 {
-	struct audit audit CLEANUP(audit_free) = {
+	struct audit audit CLEANUP(audit_clear) = {
 		.auditor = auditor,
 		.tables = TABLES_NONE,
+		.repair = repair,
+		.start_ns = clock_now_ns(),
 		.failure = failure,
 	};
 	int lock CLEANUP(cleanup_fd) = -1;
 	int err = pins_lock(&lock, failure);
 
 	if (!err)
-		err = audit_groups(&audit, inspector, spec, repair);
-	if (err)
-		return err;
-	*ret_report = audit.report;
-	audit.report = (struct audit_report){};
-	return 0;
+		err = audit_groups(&audit, inspector, spec);
+	if (!err)
+		audit_take_report(&audit, ret_report);
+	return err;
 }
 
 int audit_run(struct inspector *inspector, const struct group_spec *spec, enum audit_repair repair,
 	      struct audit_report *ret_report, struct failure *failure)
 {
 	return audit_run_with(inspector, NULL, spec, repair, ret_report, failure);
+}
+
+int audit_new(struct auditor *auditor, enum audit_repair repair, struct audit **ret_audit)
+{
+	struct audit *audit = calloc(1, sizeof(*audit));
+
+	if (!audit)
+		return -ENOMEM;
+	audit->auditor = auditor;
+	audit->tables = TABLES_NONE;
+	audit->repair = repair;
+	*ret_audit = audit;
+	return 0;
+}
+
+void audit_free(struct audit *audit)
+{
+	if (audit)
+		audit_clear(audit);
+	free(audit);
+}
+
+/*
+ * Whom the auditor charges is from the first step, and so are the rows. A command may have changed them
+ * while nobody held the lock; every change is in these tables, since a new owner has a new generation.
+ */
+static int check_rows(struct audit *audit)
+{
+	struct roster *now CLEANUP(cleanup_free) = NULL;
+	int err = roster_read(&audit->tables, &now);
+
+	if (err)
+		return audit_maps_failed(audit, err);
+	if (memcmp(now->workers, audit->roster->workers, sizeof(now->workers)) ||
+	    memcmp(now->listeners, audit->roster->listeners, sizeof(now->listeners)))
+		return failure_set(audit->failure, EXIT_FAILED, ESTALE,
+				   "the listeners changed while their connections were counted");
+	return 0;
+}
+
+static int begin(struct audit *audit, struct inspector *inspector)
+{
+	struct inventory inventory CLEANUP(inventory_done) = {};
+	struct pinned pinned CLEANUP(pinned_done) = {};
+	int err = inventory_scan_with(inspector, &inventory, audit->failure);
+
+	audit->start_ns = clock_now_ns();
+	if (!err)
+		err = pinned_open(&pinned, audit->failure);
+	if (!err)
+		err = open_audit(audit);
+	return err ? err : audit_add_groups(audit, &pinned, &inventory);
+}
+
+int audit_step(struct audit *audit, struct inspector *inspector, bool *ret_done,
+	       struct failure *failure)
+{
+	int lock CLEANUP(cleanup_fd) = -1;
+	int err = pins_lock(&lock, failure);
+
+	audit->failure = failure;
+	if (!err)
+		err = audit->roster ? check_rows(audit) : begin(audit, inspector);
+	/* What was charged anew stays so. */
+	if (err == -ESTALE && audit->repair != REPAIR_NONE)
+		audit_count_repairs(audit);
+	return err ? err : make_pass(audit, ret_done);
+}
+
+void audit_take_report(struct audit *audit, struct audit_report *ret_report)
+{
+	*ret_report = audit->report;
+	audit->report = (struct audit_report){};
 }

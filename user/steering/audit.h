@@ -105,4 +105,28 @@ int audit_run_with(struct inspector *inspector, struct auditor *auditor,
 		   struct audit_report *ret_report, struct failure *failure);
 void audit_done(struct audit_report *report);
 
+/*
+ * The same for all groups in steps, a pass each, for who has other things to do meanwhile. Between two
+ * steps have to be AUDIT_PAUSE_MS: more time than a connection needs to be accepted or closed, even by
+ * a worker that is not let run.
+ */
+#define AUDIT_PAUSE_MS 40
+
+struct audit;
+
+/* Borrows the auditor, which nobody else may use until audit_free(). -ENOMEM. */
+int audit_new(struct auditor *auditor, enum audit_repair repair, struct audit **ret_audit);
+void audit_free(struct audit *audit);
+
+/*
+ * Takes the lock of the pins for one pass, and with the last one mends; then *ret_done is true. -ESTALE
+ * when a listener got or lost its row since the step before, so that the passes cannot be compared:
+ * the audit is over then, as after any other failure. -ENOENT without a message when nothing is pinned.
+ */
+int audit_step(struct audit *audit, struct inspector *inspector, bool *ret_done,
+	       struct failure *failure);
+
+/* After the last step. The caller ends *ret_report with audit_done(). */
+void audit_take_report(struct audit *audit, struct audit_report *ret_report);
+
 #endif

@@ -23,12 +23,12 @@ static int64_t to_add(const struct audit_difference *difference, enum audit_repa
 	return repair == REPAIR_SEEN && certain > 0 ? 0 : -certain;
 }
 
-static int mend_one(struct audit *audit, size_t index, enum audit_repair repair)
+static int mend_one(struct audit *audit, size_t index)
 {
 	const struct subject *subject = &audit->subjects[index];
 	uint32_t worker = subject->member.worker, listener = subject->member.listener;
 	struct audit_adjustment adjustment = {
-		.listener_held = to_add(&subject->row->listener, repair),
+		.listener_held = to_add(&subject->row->listener, audit->repair),
 		.worker = worker,
 		.worker_generation = audit->roster->workers[worker].generation,
 		.listener = listener,
@@ -37,7 +37,7 @@ static int mend_one(struct audit *audit, size_t index, enum audit_repair repair)
 	int err;
 
 	if (is_first_of_worker(audit, index))
-		adjustment.worker_held = to_add(&subject->row->worker, repair);
+		adjustment.worker_held = to_add(&subject->row->worker, audit->repair);
 	if (!adjustment.worker_held && !adjustment.listener_held)
 		return 0;
 	err = auditor_adjust(audit->auditor, &adjustment);
@@ -49,8 +49,7 @@ static int mend_one(struct audit *audit, size_t index, enum audit_repair repair)
 	return 0;
 }
 
-/* For the views; under the lock of the pins, so nobody else counts meanwhile. */
-static int count_repairs(struct audit *audit)
+int audit_count_repairs(struct audit *audit)
 {
 	const struct audit_report *report = &audit->report;
 	struct audits audits = {};
@@ -64,13 +63,13 @@ static int count_repairs(struct audit *audit)
 	return err ? audit_maps_failed(audit, err) : 0;
 }
 
-int audit_mend(struct audit *audit, enum audit_repair repair)
+int audit_mend(struct audit *audit)
 {
 	size_t i;
 	int err = 0;
 
 	audit->report.repaired = true;
 	for (i = 0; i < audit->nr_subjects && !err; i++)
-		err = mend_one(audit, i, repair);
-	return err ? err : count_repairs(audit);
+		err = mend_one(audit, i);
+	return err ? err : audit_count_repairs(audit);
 }

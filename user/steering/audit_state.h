@@ -31,7 +31,9 @@ struct audit {
 	struct subject *subjects; /* owned */
 	size_t nr_subjects;
 	struct audit_report report; /* owned until it is handed over */
-	struct failure *failure;
+	enum audit_repair repair;
+	uint64_t start_ns; /* of the first pass */
+	struct failure *failure; /* borrowed for a step */
 };
 
 /* All of them, whichever are asked for: a worker has one load over all its listeners. */
@@ -45,7 +47,10 @@ int audit_make_pass(struct audit *audit, bool repair);
 bool audit_differs(const struct audit *audit);
 
 /* Changes the counters by what is certain of their differences. */
-int audit_mend(struct audit *audit, enum audit_repair repair);
+int audit_mend(struct audit *audit);
+
+/* For the views, what was charged anew and changed. Under the lock, so nobody else counts meanwhile. */
+int audit_count_repairs(struct audit *audit);
 
 /* The same failure for all that read or write the maps, and for want of memory. They return it. */
 int audit_maps_failed(struct audit *audit, int err);
