@@ -7,8 +7,8 @@
 #include "steering/place.h"
 #include "steering/scan.h"
 
-#include <stdio.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Groups that one update attaches. */

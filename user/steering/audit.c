@@ -93,7 +93,7 @@ static int audit_groups(struct audit *audit, struct inspector *inspector,
 	if (!err && spec)
 		err = pinned_find(&pinned, spec, &inventory, &only, audit->failure);
 	/* The daemon mends what it can read, and has said already what it cannot. */
-	else if (!err && repair != REPAIR_SEEN)
+	else if (!err && audit->repair != REPAIR_SEEN)
 		err = pinned_check(&pinned, audit->failure);
 	if (err)
 		return err;
