@@ -40,6 +40,7 @@ enum worker_state {
 	STATE_IDLE, /* blocked waiting for events */
 	STATE_BUSY, /* its event loop runs a handler */
 	STATE_UNATTENDED, /* nobody waits for this listener */
+	STATE_STUCK, /* views only: whatever it does, it does not accept what is queued */
 	NR_STATES,
 };
 

@@ -58,10 +58,14 @@ struct daemon {
 	sd_event_source *check;
 	sd_event_source *look;
 	sd_event_source *audit;
+	sd_event_source *queues;
 	uint64_t retry_usec; /* the next retry's delay */
 	uint64_t audit_usec; /* processor time that the last audit took, all its steps */
 	struct churn churn;
-	bool changed; /* among the events that are being read, one was of concern */
+	/* Of the events that are being read. */
+	bool changed; /* a listener of concern came or went */
+	bool arrived; /* something waits in a queue that nobody looks at */
+	bool stuck; /* a listener is stuck */
 };
 
 static void daemon_done(struct daemon *daemon)
@@ -71,6 +75,7 @@ static void daemon_done(struct daemon *daemon)
 	sd_event_source_unref(daemon->check);
 	sd_event_source_unref(daemon->look);
 	sd_event_source_unref(daemon->audit);
+	sd_event_source_unref(daemon->queues);
 	metrics_free(daemon->metrics);
 	sd_event_unref(daemon->loop);
 	event_reader_free(daemon->reader);
@@ -104,11 +109,20 @@ static int plan_update(struct daemon *daemon)
 	return timer_start(daemon->settle, delay_usec);
 }
 
-/* A listener came or went somewhere on the machine. */
+/* A listener came or went somewhere on the machine, or steer found out something. */
 static void on_event(const struct event *event, void *argument)
 {
 	struct daemon *daemon = argument;
 
+	if (event->kind == EVENT_ARRIVAL) {
+		daemon->arrived = true;
+		return;
+	}
+	if (event->kind == EVENT_STUCK || event->kind == EVENT_RECOVERED) {
+		keeper_report_hang(daemon->keeper, event);
+		daemon->stuck |= event->kind == EVENT_STUCK;
+		return;
+	}
 	if (!keeper_take_event(daemon->keeper, event))
 		return;
 	daemon->retry_usec = RETRY_USEC;
@@ -120,6 +134,8 @@ static void on_event(const struct event *event, void *argument)
 static bool read_events(struct daemon *daemon)
 {
 	daemon->changed = false;
+	daemon->arrived = false;
+	daemon->stuck = false;
 	/* A ring that was full has lost events, perhaps one of ours. */
 	return event_reader_drain(daemon->reader) >= EVENTS_FULL || daemon->changed;
 }
@@ -127,11 +143,18 @@ static bool read_events(struct daemon *daemon)
 static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *argument)
 {
 	struct daemon *daemon = argument;
+	int err = 0;
 
 	(void)source;
 	(void)fd;
 	(void)revents;
-	return read_events(daemon) ? plan_update(daemon) : 0;
+	if (read_events(daemon))
+		err = plan_update(daemon);
+	if (err >= 0 && daemon->stuck)
+		err = timer_start(daemon->queues, 0);
+	else if (err >= 0 && daemon->arrived && !timer_is_running(daemon->queues))
+		err = timer_start(daemon->queues, keeper_queue_delay(daemon->keeper));
+	return err;
 }
 
 static void notify_status(const struct daemon *daemon)
@@ -203,6 +226,8 @@ static int update(struct daemon *daemon)
 		daemon->retry_usec = RETRY_USEC;
 	if (!settled && !timer_is_running(daemon->settle))
 		retry_later(daemon);
+	/* Which queues there are is known anew, so all of them are looked at. */
+	timer_start(daemon->queues, 0);
 	return keeper_wants_audit(daemon->keeper) ? audit_soon(daemon) : 0;
 }
 
@@ -268,6 +293,17 @@ static int on_look(sd_event_source *source, uint64_t usec, void *argument)
 	return timer_start(source, LOOK_USEC);
 }
 
+static int on_queues(sd_event_source *source, uint64_t usec, void *argument)
+{
+	struct daemon *daemon = argument;
+	uint64_t delay_usec = keeper_look_at_queues(daemon->keeper);
+
+	(void)usec;
+	if (keeper_wants_audit(daemon->keeper))
+		audit_soon(daemon);
+	return delay_usec ? timer_start(source, delay_usec) : 0;
+}
+
 static int on_audit(sd_event_source *source, uint64_t usec, void *argument)
 {
 	struct daemon *daemon = argument;
@@ -328,6 +364,8 @@ static int add_timers(struct daemon *daemon)
 		err = timer_new(daemon->loop, LATE_USEC, on_look, daemon, &daemon->look);
 	if (err >= 0)
 		err = timer_new(daemon->loop, LATE_USEC, on_audit, daemon, &daemon->audit);
+	if (err >= 0)
+		err = timer_new(daemon->loop, EXACT_USEC, on_queues, daemon, &daemon->queues);
 	return err;
 }
 

@@ -14,13 +14,14 @@
 #include <errno.h>
 #include <string.h>
 
-
 void keeper_free(struct keeper *keeper)
 {
 	if (!keeper)
 		return;
 	keeper_forget_audit(keeper);
 	watch_free(keeper->watch);
+	guard_free(keeper->guard);
+	inventory_done(&keeper->inventory);
 	orders_done(&keeper->orders);
 	inspector_free(keeper->inspector);
 	folders_done(&keeper->steered);
@@ -93,7 +94,7 @@ int keeper_new(const struct daemon_options *options, struct keeper **ret_keeper,
 		err = take_daemon_lock(&keeper->lock, failure);
 	if (!err)
 		err = inspector_new(&keeper->inspector, failure);
-	if (!err && watch_new(&keeper->watch))
+	if (!err && (watch_new(&keeper->watch) || guard_new(&keeper->guard)))
 		err = failure_set(failure, EXIT_FAILED, ENOMEM, "out of memory");
 	if (!err)
 		err = open_tables(keeper, failure);
@@ -165,6 +166,7 @@ void keeper_reopen(struct keeper *keeper)
 		remark(&keeper->remarks, "pins", LOG_PRIORITY_INFO, "");
 	watch_set_pins(keeper->watch);
 	watch_set_groups(keeper->watch, &(struct pinned){});
+	guard_set_groups(keeper->guard, &(struct pinned){});
 }
 
 int keeper_reload(struct keeper *keeper, struct failure *failure)

@@ -45,6 +45,19 @@ bool keeper_has_attached(const struct keeper *keeper);
 /* True if a group has been away for so long that an update removes its pins. */
 bool keeper_has_outdated(const struct keeper *keeper);
 
+/*
+ * Looks at the queues of the groups in which something waits, and rescues from stuck listeners where the
+ * settings say so. The time until the next look, in microseconds; 0 when nothing waits, until an
+ * EVENT_ARRIVAL or an update.
+ */
+uint64_t keeper_look_at_queues(struct keeper *keeper);
+
+/* After an EVENT_ARRIVAL: the time until the first look, in microseconds. */
+uint64_t keeper_queue_delay(const struct keeper *keeper);
+
+/* Logs an EVENT_STUCK or EVENT_RECOVERED; so many of them in a minute, and no more. */
+void keeper_report_hang(struct keeper *keeper, const struct event *event);
+
 /* What changed without an event: see daemon/watch.h. */
 enum watch_change keeper_look(struct keeper *keeper);
 

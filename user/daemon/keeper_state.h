@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a keeper is made of, for the files that do its jobs: keeper.c its life and its orders, upkeep.c
- * the updates, missing.c the groups that nobody steers yet, audits.c the audits. Everybody else has keeper.h.
+ * the updates, missing.c the groups that nobody steers yet, audits.c the audits, hangs.c
+ * the workers that hang. Everybody else has keeper.h.
  */
 #ifndef SOCKSTEER_DAEMON_KEEPER_STATE_H
 #define SOCKSTEER_DAEMON_KEEPER_STATE_H
 
 #include "daemon/absences.h"
 #include "daemon/folders.h"
+#include "daemon/guard.h"
 #include "daemon/keeper.h"
 #include "daemon/orders.h"
 #include "daemon/remarks.h"
 #include "daemon/watch.h"
 #include "kernel/tables.h"
+#include "steering/inventory.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +35,10 @@ struct keeper {
 	struct audit *audit; /* owned, borrows auditor; NULL between two audits */
 	bool disturbed; /* the last audit was given up, because listeners changed */
 	struct watch *watch; /* owned */
+	struct guard *guard; /* owned */
+	struct inventory inventory; /* owned; of the last update */
+	uint64_t hang_lines_since_ns; /* when the minute began of which lines about hangs are counted */
+	uint32_t nr_hang_lines;
 	struct folders steered; /* owned; groups that were seen pinned */
 	struct absences absences; /* owned; of groups that were not named */
 	bool has_more; /* groups to attach, after the last update */

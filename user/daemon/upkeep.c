@@ -85,6 +85,14 @@ bool keeper_has_outdated(const struct keeper *keeper)
 	return absences_reach(&keeper->absences, clock_now_ns(), longest_absence_ns(keeper));
 }
 
+static void watch_groups(struct keeper *keeper, const struct pinned *pinned)
+{
+	if (watch_set_groups(keeper->watch, pinned) || guard_set_groups(keeper->guard, pinned))
+		log_line(LOG_PRIORITY_ERROR,
+			 "cannot watch all groups: out of memory or descriptors; a program that is "
+			 "replaced or a worker that hangs may not be noticed");
+}
+
 /* Brings the pinned groups up to date. -ESTALE: something moved, look again. */
 static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 {
@@ -118,7 +126,7 @@ static int refresh_all(struct keeper *keeper, const struct inventory *inventory)
 		end_absent(keeper, &pinned.groups[i], &place, inventory);
 	}
 	absences_end(&keeper->absences);
-	watch_set_groups(keeper->watch, &pinned);
+	watch_groups(keeper, &pinned);
 	return stale;
 }
 
@@ -145,7 +153,7 @@ static void watch_attached(struct keeper *keeper)
 	struct failure failure = {};
 
 	if (!pinned_open(&pinned, &failure))
-		watch_set_groups(keeper->watch, &pinned);
+		watch_groups(keeper, &pinned);
 }
 
 bool keeper_update(struct keeper *keeper)
@@ -161,6 +169,9 @@ bool keeper_update(struct keeper *keeper)
 		stale = scan_and_refresh(keeper, &inventory);
 		if (!stale || tries == MAX_TRIES - 1)
 			keeper_attach_missing(keeper, &inventory);
+		inventory_done(&keeper->inventory);
+		keeper->inventory = inventory;
+		inventory = (struct inventory){};
 	}
 	if (keeper->has_attached)
 		watch_attached(keeper);

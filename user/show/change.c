@@ -26,6 +26,9 @@ static const struct {
 	[CHANGE_DRAINED] = { "drained", "drained" },
 	[CHANGE_RESUMED] = { "resumed", "resumed" },
 	[CHANGE_WEIGHT] = { "weight", "weight" },
+	[CHANGE_STUCK] = { "stuck", "stuck" },
+	[CHANGE_RECOVERED] = { "recovered", "takes connections again" },
+	[CHANGE_RESCUED] = { "rescued", "its queue was moved to other workers" },
 	[CHANGE_STEERED] = { "steered", "steered by" },
 	[CHANGE_DETACHED] = { "detached", "no longer steered" },
 	[CHANGE_REPLACED] = { "replaced", "our program is no longer attached" },
@@ -93,6 +96,8 @@ int change_print_text(const struct change *change, FILE *out)
 		fprintf(out, " %s ->", change->from);
 	if (change->to[0])
 		fprintf(out, " %s", change->to);
+	if (change->kind == CHANGE_STUCK)
+		fprintf(out, ", %" PRIu64 " waiting", change->count);
 	print_listener(change, out);
 	fputc('\n', out);
 	return finish_line(out);
@@ -142,7 +147,8 @@ int change_print_json(const struct change *change, FILE *out)
 	if (change->to[0])
 		object = json_with_text(object, "to", change->to);
 	if (change->kind == CHANGE_WATCHING || change->kind == CHANGE_LOST ||
-	    change->kind == CHANGE_REPAIRED)
+	    change->kind == CHANGE_REPAIRED || change->kind == CHANGE_STUCK ||
+	    change->kind == CHANGE_RESCUED)
 		object = json_with_number(object, "count", change->count);
 	err = json_print_line(object, out);
 	return err ? err : finish_line(out);

@@ -58,6 +58,11 @@ static uint64_t group_busy_penalty(const struct status_group *group)
 	return group->settings.busy_penalty;
 }
 
+static uint64_t group_stuck_after(const struct status_group *group)
+{
+	return group->settings.stuck_after_ns;
+}
+
 static const struct group_family group_families[] = {
 	{ "group_steered",
 	  "1 if our program is attached to the group, 0 if the kernel's hash serves it",
@@ -72,6 +77,9 @@ static const struct group_family group_families[] = {
 	{ "group_busy_penalty_connections",
 	  "the setting busy-penalty: what a worker weighs more while its event loop runs a handler",
 	  group_busy_penalty, LOAD_UNIT },
+	{ "group_stuck_after_seconds",
+	  "the setting stuck-after: a queue whose first connection is not accepted for this is stuck",
+	  group_stuck_after, 1000000000 },
 };
 
 /* A family of its own for each figure of a listener, all read in the same way. */
@@ -86,6 +94,9 @@ LISTENER_VALUE(worker_held, worker_held)
 LISTENER_VALUE(half_open, half_open)
 LISTENER_VALUE(queued, queued)
 LISTENER_VALUE(backlog, backlog)
+LISTENER_VALUE(head_ms, head_ms)
+LISTENER_VALUE(nr_stuck, nr_stuck)
+LISTENER_VALUE(nr_rescues, nr_rescues)
 LISTENER_VALUE(weight, weight)
 LISTENER_VALUE(draining, draining)
 LISTENER_VALUE(slow_start, slow_start_percent)
@@ -103,6 +114,14 @@ static const struct listener_family listener_families[] = {
 	{ "listener_queued", "gauge", "connections that wait to be accepted", listener_queued, 0 },
 	{ "listener_backlog", "gauge", "connections that may wait to be accepted", listener_backlog,
 	  0 },
+	{ "listener_head_seconds", "gauge",
+	  "how long the first of them has been seen waiting, as of the last look", listener_head_ms,
+	  1000 },
+	{ "listener_stuck_total", "counter",
+	  "how often the listener was found stuck" RESTARTS_WITH_LISTENER, listener_nr_stuck, 0 },
+	{ "listener_rescues_total", "counter",
+	  "how often its queue was moved to other workers" RESTARTS_WITH_LISTENER,
+	  listener_nr_rescues, 0 },
 	{ "listener_weight", "gauge", "share of load relative to the other workers",
 	  listener_weight, 0 },
 	{ "listener_draining", "gauge", "1 if the worker gets no new connections",
@@ -295,10 +314,12 @@ static void print_listener_states(const struct status *status, FILE *out)
 	const struct status_group *group;
 	size_t i;
 
-	print_heading("listener_state", "gauge",
-		      "1 for the state that the worker is in: idle (waits for events), busy, "
-		      "unattended (nobody waits for the listener), gone (it closed), or unknown",
-		      out);
+	print_heading(
+		"listener_state", "gauge",
+		"1 for the state that the worker is in: idle (waits for events), busy, "
+		"unattended (nobody waits for the listener), stuck (it does not accept what is "
+		"queued), gone (it closed), or unknown",
+		out);
 	FOR_EACH_GROUP(group, status)
 	{
 		for (i = 0; i < group->nr_listeners; i++)

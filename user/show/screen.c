@@ -153,6 +153,8 @@ static attr_t row_attributes(const struct frame_row *row)
 		return A_NORMAL;
 	if (row->listener->gone || row->listener->draining)
 		return A_DIM;
+	if (row->listener->state == STATE_STUCK)
+		return A_REVERSE;
 	return row->listener->state == STATE_UNATTENDED ? A_BOLD : A_NORMAL;
 }
 

@@ -72,11 +72,26 @@ static bool has_weights(const struct status_group *group)
 	return false;
 }
 
+#define STATE_TEXT_SIZE 48
+
+/* With for how long, where that says something: an event loop is busy for milliseconds all the time. */
+static void state_text(const struct status_listener *listener, char text[STATE_TEXT_SIZE])
+{
+	bool is_long = listener->state == STATE_STUCK || listener->state_ms >= 1000;
+
+	if (listener->gone || !is_long || !listener->state_ms)
+		snprintf(text, STATE_TEXT_SIZE, "%s", state_name(listener));
+	else
+		snprintf(text, STATE_TEXT_SIZE, "%s %.1fs", state_name(listener),
+			 (double)listener->state_ms / 1000);
+}
+
 /* What the listener does, and what keeps it from its share. */
 static int set_state(struct libscols_line *line, const struct status_listener *listener)
 {
-	const char *state = state_name(listener);
+	char state[STATE_TEXT_SIZE];
 
+	state_text(listener, state);
 	if (listener->draining && !listener->gone)
 		return table_set(line, COLUMN_STATE, "draining");
 	if (listener->slow_start_percent < 100 && !listener->gone)
@@ -183,6 +198,10 @@ static json_t *json_of_listener(const struct status_listener *listener)
 	object = json_with_number(object, "pid", listener->pid);
 	object = json_with(object, "comm", json_of_name(listener->comm, sizeof(listener->comm)));
 	object = json_with_text(object, "state", state_name(listener));
+	object = json_with_number(object, "state_ms", listener->state_ms);
+	object = json_with_number(object, "head_ms", listener->head_ms);
+	object = json_with_number(object, "nr_stuck", listener->nr_stuck);
+	object = json_with_number(object, "nr_rescues", listener->nr_rescues);
 	object = json_with(object, "draining", json_boolean(listener->draining));
 	object = json_with_number(object, "weight", listener->weight);
 	object = json_with_number(object, "slow_start_percent", listener->slow_start_percent);

@@ -101,6 +101,32 @@ static void report_weight(const struct report *report, const struct status_group
 	report->handler(&change, report->argument);
 }
 
+static void report_count(const struct report *report, enum change_kind kind,
+			 const struct status_group *group, const struct status_listener *listener,
+			 uint64_t count)
+{
+	struct change change = change_of_listener(report, kind, group, listener);
+
+	change.count = count;
+	report->handler(&change, report->argument);
+}
+
+/* One that was stuck and is well again between two looks is told of too. */
+static void compare_hangs(const struct report *report, const struct status_group *group,
+			  const struct status_listener *before, const struct status_listener *after)
+{
+	bool is_stuck = after->state == STATE_STUCK;
+	bool was_stuck = before->state == STATE_STUCK;
+
+	if (after->nr_stuck > before->nr_stuck)
+		report_count(report, CHANGE_STUCK, group, after, after->queued);
+	if (after->nr_rescues > before->nr_rescues)
+		report_count(report, CHANGE_RESCUED, group, after,
+			     after->nr_rescues - before->nr_rescues);
+	if (!is_stuck && (was_stuck || after->nr_stuck > before->nr_stuck))
+		report_listener(report, CHANGE_RECOVERED, group, after);
+}
+
 static void compare_listener(const struct report *report, const struct status_group *group,
 			     const struct status_listener *before,
 			     const struct status_listener *after)
@@ -112,6 +138,8 @@ static void compare_listener(const struct report *report, const struct status_gr
 				after);
 	if (before && before->weight != after->weight)
 		report_weight(report, group, before, after);
+	if (before)
+		compare_hangs(report, group, before, after);
 }
 
 static void compare_settings(const struct report *report, const struct status_group *before,

@@ -22,6 +22,9 @@ enum change_kind {
 	CHANGE_DRAINED,
 	CHANGE_RESUMED,
 	CHANGE_WEIGHT, /* from, to */
+	CHANGE_STUCK, /* it does not accept; count connections wait in its queue */
+	CHANGE_RECOVERED, /* it takes connections again */
+	CHANGE_RESCUED, /* its queue was moved to other workers, count times since the last look */
 	/* Of a group. */
 	CHANGE_STEERED, /* our program is attached; to is the policy */
 	CHANGE_DETACHED,

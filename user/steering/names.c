@@ -17,10 +17,8 @@ static const struct {
 };
 
 static const char *const states[NR_STATES] = {
-	[STATE_UNKNOWN] = "unknown",
-	[STATE_IDLE] = "idle",
-	[STATE_BUSY] = "busy",
-	[STATE_UNATTENDED] = "unattended",
+	[STATE_UNKNOWN] = "unknown",	   [STATE_IDLE] = "idle",   [STATE_BUSY] = "busy",
+	[STATE_UNATTENDED] = "unattended", [STATE_STUCK] = "stuck",
 };
 
 static const struct {

@@ -56,6 +56,32 @@ static void fill_live(const struct group *live, struct status_listener *listener
 	}
 }
 
+/* A worker was found busy in each of a row of looks; if the last one is older, nobody looks. */
+#define LOOK_IS_RECENT_NS 1000000000
+
+static uint64_t ms_since(uint64_t now_ns, uint64_t then_ns)
+{
+	return then_ns && now_ns > then_ns ? (now_ns - then_ns) / 1000000 : 0;
+}
+
+/* What looks at the listener have seen, beside its state at this moment. */
+static void fill_watch(const struct member *member, struct status_listener *listener)
+{
+	uint64_t now_ns = clock_now_ns();
+	bool is_away = listener->state == STATE_BUSY || listener->state == STATE_UNATTENDED;
+
+	listener->nr_stuck = member->nr_stuck;
+	listener->nr_rescues = member->nr_rescues;
+	if (member->head)
+		listener->head_ms = ms_since(now_ns, member->head_since_ns);
+	if (member->stuck_ns) {
+		listener->state = STATE_STUCK;
+		listener->state_ms = ms_since(now_ns, member->stuck_ns);
+	} else if (is_away && now_ns - member->away_seen_ns < LOOK_IS_RECENT_NS) {
+		listener->state_ms = ms_since(now_ns, member->away_since_ns);
+	}
+}
+
 static int fill_counters(const struct source *source, const struct member *member,
 			 struct status_listener *listener)
 {
@@ -85,9 +111,11 @@ static int fill_counters(const struct source *source, const struct member *membe
 static int fill_listeners(const struct source *source, struct status_group *group)
 {
 	struct member *members CLEANUP(cleanup_free) = calloc(MAX_SLOTS, sizeof(*members));
-	uint32_t slot, nr_present = 0;
+	uint32_t slot, nr_present = 0, result;
 	int err;
 
+	/* One look more, so that what is shown is true where nobody else looks. */
+	group_maps_survey(&source->pinned->maps, &result);
 	group->listeners = calloc(MAX_SLOTS, sizeof(*group->listeners));
 	if (!members || !group->listeners)
 		return -ENOMEM;
@@ -101,6 +129,7 @@ static int fill_listeners(const struct source *source, struct status_group *grou
 		listener->cookie = members[slot].cookie;
 		err = fill_counters(source, &members[slot], listener);
 		fill_live(source->live, listener);
+		fill_watch(&members[slot], listener);
 		nr_present += !listener->gone;
 		group->nr_listeners++;
 	}

@@ -20,6 +20,10 @@ struct status_listener {
 	uint32_t pid; /* of the worker */
 	char comm[COMM_SIZE]; /* not escaped */
 	uint32_t state; /* enum worker_state */
+	uint64_t state_ms; /* since when it is stuck, busy or unattended; 0 where that is not known */
+	uint64_t head_ms; /* how long the first connection in its queue has been seen waiting */
+	uint32_t nr_stuck; /* how often it was found stuck */
+	uint32_t nr_rescues;
 	bool draining;
 	bool gone; /* it closed; its slot is empty, and the next attach frees it */
 	uint32_t weight;

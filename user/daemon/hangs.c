@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Workers that hang: what is said of them, and their rescue. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "daemon/keeper_state.h"
+#include "kernel/pins.h"
+#include "steering/place.h"
+#include "steering/rescue.h"
+#include "steering/scan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_TEXT_SIZE (4 * COMM_SIZE + 1)
+
+/* Lines about hangs in a minute: a machine on which everything hangs must not drown in its own log. */
+#define MAX_LINES 30
+#define LINES_WINDOW_NS 60000000000
+
+/* False if there were enough lines in this minute; the last one says so. */
+static bool may_say(struct keeper *keeper)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (now_ns - keeper->hang_lines_since_ns > LINES_WINDOW_NS) {
+		keeper->hang_lines_since_ns = now_ns;
+		keeper->nr_hang_lines = 0;
+	}
+	if (keeper->nr_hang_lines > MAX_LINES)
+		return false;
+	if (keeper->nr_hang_lines++ < MAX_LINES)
+		return true;
+	log_line(LOG_PRIORITY_NOTICE,
+		 "more workers hang than is logged in a minute: \"socksteer events\" shows all");
+	return false;
+}
+
+static const struct listener *find_listener(const struct inventory *inventory, uint64_t cookie)
+{
+	size_t i, j;
+
+	for (i = 0; i < inventory->nr_groups; i++)
+		for (j = 0; j < inventory->groups[i].nr_listeners; j++)
+			if (inventory->groups[i].listeners[j].cookie == cookie)
+				return &inventory->groups[i].listeners[j];
+	return NULL;
+}
+
+/* "nginx (process 812)", of the last scan. */
+static void name_worker(const struct keeper *keeper, uint64_t cookie, char *ret_text, size_t size)
+{
+	const struct listener *listener = find_listener(&keeper->inventory, cookie);
+	char comm[NAME_TEXT_SIZE];
+
+	if (!listener) {
+		snprintf(ret_text, size, "a listener");
+		return;
+	}
+	text_escape(listener->comm, COMM_SIZE, comm, sizeof(comm));
+	snprintf(ret_text, size, "%s (process %u)", comm, listener->pid);
+}
+
+static const struct group *find_group(const struct inventory *inventory, uint64_t cookie)
+{
+	size_t i, j;
+
+	for (i = 0; i < inventory->nr_groups; i++)
+		for (j = 0; j < inventory->groups[i].nr_listeners; j++)
+			if (inventory->groups[i].listeners[j].cookie == cookie)
+				return &inventory->groups[i];
+	return NULL;
+}
+
+void keeper_report_hang(struct keeper *keeper, const struct event *event)
+{
+	const struct group *group = find_group(&keeper->inventory, event->cookie);
+	char name[ADDRESS_TEXT_SIZE] = "?", worker[NAME_TEXT_SIZE + 32];
+
+	if (!may_say(keeper))
+		return;
+	if (group)
+		group_name(group, name);
+	name_worker(keeper, event->cookie, worker, sizeof(worker));
+	if (event->kind == EVENT_STUCK)
+		log_line(LOG_PRIORITY_WARNING,
+			 "%s: %s is stuck: it does not accept what waits in its queue, and gets no "
+			 "new connections while others can take them",
+			 name, worker);
+	else
+		log_line(LOG_PRIORITY_NOTICE, "%s: %s takes connections again", name, worker);
+}
+
+static const struct pinned_group *find_folder(const struct pinned *pinned, const char *folder)
+{
+	size_t i;
+
+	for (i = 0; i < pinned->nr_groups; i++)
+		if (pinned->groups[i].whole && !strcmp(pinned->groups[i].folder, folder))
+			return &pinned->groups[i];
+	return NULL;
+}
+
+/* -ENOENT without a message when the group is gone. */
+static int rescue_slot(struct keeper *keeper, const char *folder, uint32_t slot,
+		       struct rescue_report *ret_report, struct failure *failure)
+{
+	struct pinned pinned CLEANUP(pinned_done) = {};
+	const struct pinned_group *group;
+	const struct group *live;
+	int lock CLEANUP(cleanup_fd) = -1;
+	int err = pins_lock(&lock, failure);
+
+	if (!err)
+		err = pinned_open(&pinned, failure);
+	if (err)
+		return err;
+	group = find_folder(&pinned, folder);
+	live = group ? pinned_live(group, &keeper->inventory) : NULL;
+	if (!live)
+		return -ENOENT;
+	return group_rescue(group, live, &keeper->tables, slot, ret_report, failure);
+}
+
+/* Who holds the listener may have changed since the last scan. */
+static int rescan(struct keeper *keeper)
+{
+	struct inventory inventory = {};
+	struct failure failure = {};
+	int err = inventory_scan_with(keeper->inspector, &inventory, &failure);
+
+	if (err)
+		return err;
+	inventory_done(&keeper->inventory);
+	keeper->inventory = inventory;
+	return 0;
+}
+
+static void report_rescue(struct keeper *keeper, const struct rescue_report *report)
+{
+	const struct group *group = find_group(&keeper->inventory, report->cookie);
+	char name[ADDRESS_TEXT_SIZE] = "?", worker[NAME_TEXT_SIZE + 32];
+
+	if (!may_say(keeper))
+		return;
+	if (group)
+		group_name(group, name);
+	name_worker(keeper, report->cookie, worker, sizeof(worker));
+	log_line(LOG_PRIORITY_NOTICE,
+		 "%s: rescued %u connections from the queue of %s, slot %u, in %.1f ms", name,
+		 report->queued_before, worker, report->slot, (double)report->duration_ns / 1e6);
+}
+
+/* guard_handler */
+static void rescue(const char *folder, uint32_t slot, const struct member *member, void *argument)
+{
+	struct keeper *keeper = argument;
+	struct rescue_report report;
+	struct failure failure = {};
+	char about[FOLDER_SIZE + 32];
+	int err;
+
+	if (!rescue_is_due(member, clock_now_ns()))
+		return;
+	snprintf(about, sizeof(about), "rescue %s %u", folder, slot);
+	err = rescue_slot(keeper, folder, slot, &report, &failure);
+	if (err && !rescan(keeper)) {
+		failure = (struct failure){};
+		err = rescue_slot(keeper, folder, slot, &report, &failure);
+	}
+	remark(&keeper->remarks, about, LOG_PRIORITY_WARNING, err ? failure.message : "");
+	if (err)
+		return;
+	report_rescue(keeper, &report);
+	/* Its connections are charged to it until an audit finds who has them now. */
+	keeper->changed = true;
+}
+
+uint64_t keeper_look_at_queues(struct keeper *keeper)
+{
+	return guard_look(keeper->guard, rescue, keeper);
+}
+
+uint64_t keeper_queue_delay(const struct keeper *keeper)
+{
+	return guard_delay(keeper->guard);
+}
