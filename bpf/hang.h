@@ -28,11 +28,12 @@
 /*
  * A worker that comes back by itself before this many times stuck-after was slow, and did not hang. From
  * then on it is given twice the time that it took, so that slow workers are not chased around. The memory
- * of it fades by an eighth with each connection that is accepted faster.
+ * of it fades by a part with each connection that is accepted faster, to half after 44 of them: a worker
+ * that is slow now and then is met again while it lasts.
  */
 #define SLOW_FACTOR 10
 #define PACE_FACTOR 2
-#define PACE_FADE_SHIFT 3
+#define PACE_FADE_SHIFT 6
 
 /*
  * A stuck worker whose queue was emptied, and that is not seen waiting, may be well and just busy. It is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "daemon/guard.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "kernel/values.h"
 
 #include <errno.h>
@@ -16,11 +17,15 @@
 #define MIN_DELAY_USEC 5000
 #define MAX_DELAY_USEC 100000
 
+/* How long a group is left alone in which a rescue failed. */
+#define REST_NS 1000000000
+
 struct guarded {
 	char *folder; /* owned */
 	struct group_maps maps; /* owned; what a look needs and no more */
 	struct alarm *alarm; /* mapped; NULL if that failed: then every look is taken */
 	uint64_t delay_usec; /* between two looks */
+	uint64_t rest_until_ns; /* CLOCK_MONOTONIC; no rescue before */
 	bool wanted; /* the first look, or something was found by the last one */
 };
 
@@ -134,18 +139,38 @@ static bool is_for_rescue(const struct settings *settings, const struct member *
 	       (settings->rescue == RESCUE_STUCK && member->state != STATE_UNATTENDED);
 }
 
-/* Hands on the stuck listeners of a group that are to be rescued. */
-static void call_rescue(const struct guarded *group, const struct settings *settings,
-			guard_handler handler, void *argument)
+static bool is_healthy(const struct member *member)
 {
-	struct member *members CLEANUP(cleanup_free) = calloc(MAX_SLOTS, sizeof(*members));
+	return member->cookie && !member->stuck_ns && member->state != STATE_UNATTENDED;
+}
+
+/* Where all hang there is nobody to rescue them: not worth a try. */
+static bool has_healthy(const struct member *members, uint32_t nr_slots)
+{
 	uint32_t slot;
 
-	if (!members || values_read(group->maps.members, members, sizeof(*members), MAX_SLOTS))
+	for (slot = 0; slot < nr_slots; slot++)
+		if (is_healthy(&members[slot]))
+			return true;
+	return false;
+}
+
+/* Hands on the stuck listeners of a group that are to be rescued. */
+static void call_rescue(struct guarded *group, const struct settings *settings,
+			guard_handler handler, void *argument)
+{
+	uint32_t nr_slots = settings->nr_slots < MAX_SLOTS ? settings->nr_slots : MAX_SLOTS, slot;
+	struct member *members CLEANUP(cleanup_free) = calloc(MAX_SLOTS, sizeof(*members));
+
+	if (!members || values_read(group->maps.members, members, sizeof(*members), MAX_SLOTS) ||
+	    !has_healthy(members, nr_slots))
 		return;
-	for (slot = 0; slot < settings->nr_slots && slot < MAX_SLOTS; slot++)
-		if (is_for_rescue(settings, &members[slot]))
-			handler(group->folder, slot, &members[slot], argument);
+	for (slot = 0; slot < nr_slots; slot++) {
+		if (!is_for_rescue(settings, &members[slot]))
+			continue;
+		if (!handler(group->folder, slot, &members[slot], argument))
+			group->rest_until_ns = clock_now_ns() + REST_NS;
+	}
 }
 
 /* Disarmed first: what arrives during the look arms it again, and is reported. */
@@ -172,7 +197,8 @@ static void look_at(struct guarded *group, guard_handler handler, void *argument
 	if (value_read(group->maps.settings, 0, &settings))
 		return;
 	group->delay_usec = delay_of(&settings);
-	if ((result & SURVEY_STUCK) && settings.rescue != RESCUE_OFF)
+	if ((result & SURVEY_STUCK) && settings.rescue != RESCUE_OFF &&
+	    clock_now_ns() >= group->rest_until_ns)
 		call_rescue(group, &settings, handler, argument);
 }
 

@@ -154,7 +154,7 @@ static void report_rescue(struct keeper *keeper, const struct rescue_report *rep
 }
 
 /* guard_handler */
-static void rescue(const char *folder, uint32_t slot, const struct member *member, void *argument)
+static bool rescue(const char *folder, uint32_t slot, const struct member *member, void *argument)
 {
 	struct keeper *keeper = argument;
 	struct rescue_report report;
@@ -163,19 +163,20 @@ static void rescue(const char *folder, uint32_t slot, const struct member *membe
 	int err;
 
 	if (!rescue_is_due(member, clock_now_ns()))
-		return;
+		return true;
 	snprintf(about, sizeof(about), "rescue %s %u", folder, slot);
 	err = rescue_slot(keeper, folder, slot, &report, &failure);
-	if (err && !rescan(keeper)) {
+	if (err && failure.code != EXIT_NOTHING && !rescan(keeper)) {
 		failure = (struct failure){};
 		err = rescue_slot(keeper, folder, slot, &report, &failure);
 	}
 	remark(&keeper->remarks, about, LOG_PRIORITY_WARNING, err ? failure.message : "");
 	if (err)
-		return;
+		return false;
 	report_rescue(keeper, &report);
 	/* Its connections are charged to it until an audit finds who has them now. */
 	keeper->changed = true;
+	return true;
 }
 
 uint64_t keeper_look_at_queues(struct keeper *keeper)
