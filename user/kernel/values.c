@@ -31,6 +31,19 @@ int values_read(int map, void *ret_values, size_t value_bytes, uint32_t nr_rows)
 	return 0;
 }
 
+int value_write_part(int map, uint32_t key, size_t value_bytes, size_t offset, const void *part,
+		     size_t part_bytes)
+{
+	size_t bytes = value_bytes * ((size_t)key + 1);
+	char *rows = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+
+	if (rows == MAP_FAILED)
+		return -errno;
+	memcpy(rows + value_bytes * key + offset, part, part_bytes);
+	munmap(rows, bytes);
+	return 0;
+}
+
 int load_read(int map, uint32_t row, struct load *ret_load)
 {
 	struct load *values CLEANUP(cleanup_free) = NULL;

@@ -18,6 +18,13 @@ int value_write(int map, uint32_t key, const void *value);
  */
 int values_read(int map, void *ret_values, size_t value_bytes, uint32_t nr_rows);
 
+/*
+ * Writes a part of one value, and leaves the rest to whoever else writes it. Of the same maps. offset is
+ * from the beginning of the value.
+ */
+int value_write_part(int map, uint32_t key, size_t value_bytes, size_t offset, const void *part,
+		     size_t part_bytes);
+
 /* Sums of per-CPU rows over all possible CPUs. */
 int load_read(int map, uint32_t row, struct load *ret_load);
 int counter_read(int map, uint32_t row, uint64_t *ret_count);
