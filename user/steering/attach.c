@@ -11,6 +11,7 @@
 #include "steering/pinned.h"
 #include "steering/place.h"
 #include "steering/program.h"
+#include "steering/rescue.h"
 #include "steering/roster.h"
 #include "steering/scan.h"
 #include "steering/seed.h"
@@ -354,8 +355,11 @@ static void undo(const struct attach *attach)
 
 static int attach_locked(struct attach *attach, struct attach_report *report)
 {
-	int err = rescan(attach);
+	/* First: a listener that a killed rescue left shut is not found by a scan. */
+	int err = rescue_finish_all(attach->failure);
 
+	if (!err || err == -ESTALE)
+		err = rescan(attach);
 	if (!err)
 		err = check_program(attach);
 	if (!err)

@@ -6,6 +6,7 @@
 #include "kernel/values.h"
 #include "steering/place.h"
 #include "steering/program.h"
+#include "steering/rescue.h"
 #include "steering/roster.h"
 #include "steering/sync.h"
 
@@ -42,7 +43,12 @@ static void clear_maps(const char *folder, const struct tables *tables)
 	struct group_maps maps __attribute__((cleanup(group_maps_done))) = GROUP_MAPS_NONE;
 	struct roster *roster CLEANUP(cleanup_free) = NULL;
 
+	struct failure ignored = {};
+
 	group_maps_open_rest(folder, &maps);
+	/* After this nothing tells any more that a killed rescue left a listener shut. */
+	if (maps.members >= 0 && maps.settings >= 0 && tables->layout >= 0)
+		rescue_finish_pending(&maps, tables, &ignored);
 	if (maps.members >= 0 && maps.settings >= 0 && tables->layout >= 0 &&
 	    !roster_read(tables, &roster) && !group_clear(&maps, roster))
 		return;

@@ -2,6 +2,7 @@
 #include "steering/refresh.h"
 #include "base/cleanup.h"
 #include "steering/program.h"
+#include "steering/rescue.h"
 #include "steering/roster.h"
 
 #include <errno.h>
@@ -47,8 +48,10 @@ int group_refresh(const struct pinned_group *pinned, const struct inventory *inv
 		.condition = condition_of(live),
 		.incomplete = live && live->reason == REASON_HIDDEN,
 	};
-	int err = 0;
+	int err = rescue_finish_pending(&pinned->maps, tables, failure);
 
+	if (err)
+		return err;
 	switch (report.condition) {
 	case CONDITION_UNSTEERABLE:
 		if (live->ours)

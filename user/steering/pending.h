@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A rescue in progress, as the listener's row of members has it. Only single fields are written, since
+ * the kernel writes others of the same row meanwhile. All: 0 or -errno.
+ */
+#ifndef SOCKSTEER_STEERING_PENDING_H
+#define SOCKSTEER_STEERING_PENDING_H
+
+#include "kernel/group_maps.h"
+#include "kernel/tables.h"
+#include "kernel/values.h"
+#include "socksteer/types.h"
+#include "steering/inventory.h"
+#include <stddef.h>
+
+/* Writes the fields of a row that lie between these two, both included, and no others. */
+#define MEMBER_WRITE(members, slot, value, first, last)                                            \
+	value_write_part(members, slot, sizeof(struct member), offsetof(struct member, first),     \
+			 (const char *)(value) + offsetof(struct member, first),                   \
+			 offsetof(struct member, last) + sizeof((value)->last) -                   \
+				 offsetof(struct member, first))
+
+/* From now on this descriptor of that process is to listen, whatever happens. */
+int pending_begin(const struct group_maps *maps, uint32_t slot, const struct holder *holder,
+		  uint32_t backlog);
+int pending_end(const struct group_maps *maps, uint32_t slot);
+
+/*
+ * Gives a listener that listens again its slot and its record. What was known of its queue is forgotten
+ * before: a new first connection would look like a worker that accepts.
+ */
+int pending_put_back(const struct group_maps *maps, const struct tables *tables, uint32_t slot,
+		     const struct member *member, int fd);
+
+#endif
