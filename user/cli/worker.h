@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What drain, resume and weight have in common: how they read their WORKER, and what they say.
+ * What drain, resume, weight and rescue have in common: how they read their WORKER, and what they say.
  */
 #ifndef SOCKSTEER_CLI_WORKER_H
 #define SOCKSTEER_CLI_WORKER_H
@@ -8,6 +8,10 @@
 #include "base/failure.h"
 #include "cli/options.h"
 #include "steering/operate.h"
+
+/* The worker that the second argument names. -EINVAL with *failure filled. */
+int worker_parse_named(const struct options *options, struct worker_spec *ret_worker,
+		       struct failure *failure);
 
 /* Changes the worker that the second argument names. */
 int worker_change_named(const struct options *options, const struct worker_change *change,
