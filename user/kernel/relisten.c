@@ -30,7 +30,7 @@
 
 /*
  * What tcp_disconnect() (net/ipv4/tcp.c) resets of what can be set on a listener and goes over to its
- * connections. All are ints.
+ * connections; the last is reset by listen() (inet_csk_listen_start). All are ints.
  */
 static const struct {
 	int level;
@@ -38,7 +38,7 @@ static const struct {
 } reset_options[] = {
 	{ SOL_SOCKET, SO_PEEK_OFF },	    { IPPROTO_TCP, TCP_MAXSEG },
 	{ IPPROTO_TCP, TCP_WINDOW_CLAMP },  { IPPROTO_TCP, TCP_RTO_MIN_US },
-	{ IPPROTO_TCP, TCP_DELACK_MAX_US },
+	{ IPPROTO_TCP, TCP_DELACK_MAX_US }, { IPPROTO_TCP, TCP_QUICKACK },
 };
 
 #define NR_RESET_OPTIONS (sizeof(reset_options) / sizeof(reset_options[0]))
@@ -92,8 +92,8 @@ int relisten_prepare(int fd, struct relisten *ret_relisten)
 }
 
 /*
- * An option that was never set reads as a default, which is not the same when it is set: so only what the
- * shutdown changed is set again. A TCP_MAXSEG of exactly the default, 536, looks as if it was never set.
+ * An option that was never set reads as a default, which is not the same when it is set: so only what has
+ * changed is set again. A TCP_MAXSEG of exactly the default, 536, looks as if it was never set.
  */
 static void restore_options(int fd, const struct relisten *relisten)
 {
@@ -187,6 +187,7 @@ int relisten_run(int fd, const struct relisten *relisten)
 	err = run_child(fd, relisten);
 	was_shut = !listener_listens(fd);
 	finish_err = relisten_finish(fd, relisten);
+	restore_options(fd, relisten);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	/* Where the child left it shut, it was the parent that did the other half. */
 	return finish_err || was_shut ? finish_err : err;
