@@ -26,6 +26,8 @@ enum exchange_state {
 struct exchange {
 	TAILQ_ENTRY(exchange) link; /* Of the caller. */
 	uint64_t begun_ns; /* Of the caller: what latency and timeout count from. */
+	struct sockaddr_storage source; /* Of request_log. */
+	socklen_t nr_source_bytes; /* Of request_log; 0: not known. */
 	int fd;
 	enum exchange_state state;
 	struct answer_facts facts;

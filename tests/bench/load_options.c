@@ -30,6 +30,7 @@ enum {
 	OPT_SOURCES,
 	OPT_PROGRESS,
 	OPT_JSON,
+	OPT_LOG,
 };
 
 static const struct option long_options[] = {
@@ -47,6 +48,7 @@ static const struct option long_options[] = {
 	{ "source-addresses", required_argument, NULL, OPT_SOURCES },
 	{ "progress", no_argument, NULL, OPT_PROGRESS },
 	{ "json", no_argument, NULL, OPT_JSON },
+	{ "log", required_argument, NULL, OPT_LOG },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -83,6 +85,9 @@ static const char help_text[] =
 	"What to show:\n"
 	"      --progress           one line on standard error, if it is a terminal\n"
 	"      --json               the result as JSON\n"
+	"      --log FILE           each request as a line of CSV: when it began (planned, in seconds\n"
+	"                           since 1970), latency_ms, outcome (ok, refused, reset, timeout,\n"
+	"                           other), worker and pid that answered, source address; mode open\n"
 	"      --help               show this text\n"
 	"\n"
 	"Example:\n"
@@ -217,6 +222,9 @@ static int parse_option(int option, const char *text, struct load_options *optio
 	case OPT_JSON:
 		options->has_json = true;
 		return 0;
+	case OPT_LOG:
+		options->log_path = text;
+		return 0;
 	case 'h':
 		fputs(help_text, stdout);
 		return -ECANCELED;
@@ -254,6 +262,8 @@ static int check_options(struct load_options *options, unsigned int nr_sources)
 		nr_sources = is_loopback ? SOURCES_DEFAULT : 0;
 	if (nr_sources && !is_loopback)
 		return usage_error("--source-addresses", "needs a target in 127.0.0.0/8");
+	if (options->log_path && options->mode != LOAD_OPEN)
+		return usage_error("--log", "needs --mode open");
 	options->target.nr_sources = nr_sources;
 	return compute_rate(options);
 }

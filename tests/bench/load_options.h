@@ -28,6 +28,7 @@ struct load_options {
 	uint64_t timeout_ns;
 	unsigned int nr_connections;
 	unsigned int nr_parallel;
+	const char *log_path; /* Borrowed from argv; NULL: not given. */
 	bool has_progress;
 	bool has_json;
 };

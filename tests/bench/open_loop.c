@@ -2,6 +2,7 @@
 #include "open_loop.h"
 
 #include "exchange.h"
+#include "request_log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct open_loop {
 	const struct arrivals *arrivals;
 	struct open_loop_result *result;
 	struct target target;
+	struct request_log log;
 	int epoll_fd;
 	uint64_t start_ns;
 	uint64_t next_progress_ns;
@@ -45,6 +47,12 @@ static void finish(struct open_loop *loop, struct exchange *exchange)
 	TAILQ_INSERT_HEAD(&loop->spare, exchange, link);
 }
 
+static void note_error(struct open_loop *loop, const struct exchange *exchange, int err)
+{
+	tally_error(&loop->result->tally, err);
+	request_log_end(&loop->log, exchange, err);
+}
+
 static int begin(struct open_loop *loop, const struct arrival *arrival, uint64_t planned_ns)
 {
 	const struct mix_part *part = &loop->options->mix.parts[arrival->part];
@@ -57,8 +65,9 @@ static int begin(struct open_loop *loop, const struct arrival *arrival, uint64_t
 	TAILQ_INSERT_TAIL(&loop->running, exchange, link);
 	err = exchange_begin(exchange, &loop->target, loop->epoll_fd, part->request,
 			     part->nr_request_bytes);
+	request_log_begin(&loop->log, exchange);
 	if (err) {
-		tally_error(&loop->result->tally, err);
+		note_error(loop, exchange, err);
 		finish(loop, exchange);
 	}
 	return 0;
@@ -94,7 +103,7 @@ static void give_up_overdue(struct open_loop *loop)
 		if (!oldest || oldest->begun_ns + loop->options->timeout_ns > now)
 			return;
 		if (oldest->state != EXCHANGE_ANSWERED)
-			tally_error(&loop->result->tally, -ETIMEDOUT);
+			note_error(loop, oldest, -ETIMEDOUT);
 		finish(loop, oldest);
 	}
 }
@@ -105,6 +114,7 @@ static void note_answer(struct open_loop *loop, const struct exchange *exchange)
 
 	result->latencies_ns[result->nr_latencies++] = now_ns() - exchange->begun_ns;
 	tally_answer(&result->tally, exchange->facts.worker, exchange->facts.pid);
+	request_log_end(&loop->log, exchange, 0);
 }
 
 static void advance(struct open_loop *loop, struct exchange *exchange)
@@ -115,7 +125,7 @@ static void advance(struct open_loop *loop, struct exchange *exchange)
 	if (!err && !was_answered && exchange->state == EXCHANGE_ANSWERED)
 		note_answer(loop, exchange);
 	if (err && !was_answered)
-		tally_error(&loop->result->tally, err);
+		note_error(loop, exchange, err);
 	if (err || exchange->state == EXCHANGE_CLOSED)
 		finish(loop, exchange);
 }
@@ -192,6 +202,20 @@ static void free_exchanges(struct open_loop *loop)
 	}
 }
 
+/* What a run needs besides memory for its result. */
+static int run_logged(struct open_loop *loop)
+{
+	int err = request_log_open(&loop->log, loop->options->log_path);
+	int log_err;
+
+	if (err)
+		return err;
+	err = run(loop);
+	free_exchanges(loop);
+	log_err = request_log_close(&loop->log);
+	return err ? err : log_err;
+}
+
 int open_loop_run(const struct load_options *options, const struct arrivals *arrivals,
 		  struct open_loop_result *result)
 {
@@ -214,8 +238,7 @@ int open_loop_run(const struct load_options *options, const struct arrivals *arr
 		return -errno;
 	TAILQ_INIT(&loop.running);
 	TAILQ_INIT(&loop.spare);
-	err = run(&loop);
-	free_exchanges(&loop);
+	err = run_logged(&loop);
 	close(loop.epoll_fd);
 	return err;
 }

@@ -18,7 +18,7 @@ struct open_loop_result {
 	struct tally tally;
 };
 
-/* -ENOMEM, or what epoll reports. Undone by open_loop_result_done(), on failure too. */
+/* -ENOMEM, or what epoll or the log file reports. Undone by open_loop_result_done(), on failure too. */
 int open_loop_run(const struct load_options *options, const struct arrivals *arrivals,
 		  struct open_loop_result *result);
 void open_loop_result_done(struct open_loop_result *result);

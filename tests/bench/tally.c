@@ -22,17 +22,33 @@ void tally_answer(struct tally *tally, unsigned int number, int pid)
 	}
 }
 
-void tally_error(struct tally *tally, int err)
+enum tally_outcome tally_outcome_of(int err)
 {
 	switch (err) {
+	case 0:
+		return TALLY_OK;
 	case -ECONNREFUSED:
-		tally->nr_refused++;
-		break;
+		return TALLY_REFUSED;
 	case -ECONNRESET:
 	case -EPIPE:
+		return TALLY_RESET;
+	case -ETIMEDOUT:
+		return TALLY_TIMEOUT;
+	default:
+		return TALLY_OTHER;
+	}
+}
+
+void tally_error(struct tally *tally, int err)
+{
+	switch (tally_outcome_of(err)) {
+	case TALLY_REFUSED:
+		tally->nr_refused++;
+		break;
+	case TALLY_RESET:
 		tally->nr_reset++;
 		break;
-	case -ETIMEDOUT:
+	case TALLY_TIMEOUT:
 		tally->nr_timeouts++;
 		break;
 	default:

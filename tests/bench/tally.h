@@ -10,6 +10,15 @@
 /* Room for 1024 workers, each replaced a few times. Answers of more are in nr_ok only. */
 #define TALLY_WORKERS_MAX 4096
 
+enum tally_outcome {
+	TALLY_OK,
+	TALLY_REFUSED,
+	TALLY_RESET,
+	TALLY_TIMEOUT,
+	TALLY_OTHER,
+	NR_TALLY_OUTCOMES,
+};
+
 struct tally_worker {
 	unsigned int number;
 	int pid; /* 0: this place is free. */
@@ -26,6 +35,9 @@ struct tally {
 };
 
 void tally_answer(struct tally *tally, unsigned int number, int pid);
+
+/* As what a request counts that ended with @err, a negative errno or 0. */
+enum tally_outcome tally_outcome_of(int err);
 
 /* @err: the negative errno that ended the request. */
 void tally_error(struct tally *tally, int err);
