@@ -45,6 +45,8 @@ LIB_SRC := $(filter-out user/cli/main.c,$(foreach floor,$(FLOORS),$(wildcard use
 MAIN_SRC := $(wildcard user/cli/main.c)
 WORKER_SRC := $(wildcard user/worker/*.c)
 BENCH_SRC := $(wildcard tests/bench/*.c)
+# Programs of their own, without which the rest is the parts of load.
+BENCH_MAIN_SRC := tests/bench/load.c tests/bench/debugger.c
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 KERNEL_SRC := $(filter-out %.bpf.c,$(wildcard tests/kernel/*.c))
@@ -65,11 +67,11 @@ LIB := $(O)/libsocksteer.a
 # Everything of ours that test programs may call and that the program itself does not contain.
 TEST_LIB := $(O)/libtest.a
 TEST_LIB_SRC := $(SUPPORT_SRC) $(filter-out user/worker/main.c,$(WORKER_SRC)) \
-	$(filter-out tests/bench/load.c,$(BENCH_SRC))
+	$(filter-out $(BENCH_MAIN_SRC),$(BENCH_SRC))
 
 # A program is built once its sources exist, so that no half of the tree waits for the other.
 PROGRAMS := $(if $(MAIN_SRC),$(O)/socksteer) $(if $(WORKER_SRC),$(O)/epoll-worker)
-LOAD := $(if $(BENCH_SRC),$(O)/bench/load)
+BENCHES := $(patsubst tests/%.c,$(O)/%,$(BENCH_MAIN_SRC))
 TESTS := $(if $(UNIT_SRC),$(O)/tests/unit) $(if $(KERNEL_SRC),$(O)/tests/kernel) \
 	$(if $(APPS_SRC),$(O)/tests/apps)
 FUZZERS := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ_SRC))
@@ -105,7 +107,7 @@ MAKEFLAGS += --no-builtin-rules
 all: $(PROGRAMS) ## Build socksteer and epoll-worker
 
 .PHONY: bench
-bench: $(LOAD) ## Build the load generator
+bench: $(BENCHES) ## Build the load generator, and what else the scripts in tests/bench need
 
 .PHONY: tests
 tests: all bench $(TESTS) ## Build all test programs and what they run
@@ -330,8 +332,11 @@ BASE_OBJ := $(call objects,$(wildcard user/base/*.c))
 $(O)/epoll-worker: $(call objects,$(WORKER_SRC)) $(BASE_OBJ)
 	$(call link)
 
-$(O)/bench/load: $(call objects,$(BENCH_SRC)) $(BASE_OBJ)
+$(O)/bench/load: $(call objects,tests/bench/load.c $(filter-out $(BENCH_MAIN_SRC),$(BENCH_SRC))) $(BASE_OBJ)
 	$(call link,-lm)
+
+$(O)/bench/debugger: $(call objects,tests/bench/debugger.c)
+	$(call link)
 
 $(O)/tests/unit: $(call objects,$(UNIT_SRC))
 $(O)/tests/kernel: $(call objects,$(KERNEL_SRC))
