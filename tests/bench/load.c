@@ -26,14 +26,14 @@ static int failed(const char *what, int err)
 	return err;
 }
 
-/* Simulates the same arrivals; @scratch has room for a duration per arrival. */
-static int compute_ideal(const struct arrivals *arrivals, unsigned int nr_workers,
+/* Simulates the arrivals that were sent; @scratch has room for a duration per arrival. */
+static int compute_ideal(const struct arrivals *arrivals, size_t nr_sent, unsigned int nr_workers,
 			 uint64_t *scratch, struct summary *ret_ideal)
 {
-	int err = simulate_central_queue(arrivals->items, arrivals->nr, nr_workers, scratch);
+	int err = simulate_central_queue(arrivals->items, nr_sent, nr_workers, scratch);
 
 	if (!err)
-		*ret_ideal = summary_of(scratch, arrivals->nr);
+		*ret_ideal = summary_of(scratch, nr_sent);
 	return err;
 }
 
@@ -41,7 +41,7 @@ static int report_run(const struct load_options *options, const struct arrivals 
 		      struct open_loop_result *result)
 {
 	struct open_report report = {
-		.nr_requests = arrivals->nr,
+		.nr_requests = result->nr_lags,
 		.latency = summary_of(result->latencies_ns, result->nr_latencies),
 		.lag = summary_of(result->lags_ns, result->nr_lags),
 		.has_ideal = options->nr_workers > 0,
@@ -50,8 +50,8 @@ static int report_run(const struct load_options *options, const struct arrivals 
 
 	/* The latencies are summed up, so their array is free for the ideal ones. */
 	if (report.has_ideal)
-		err = compute_ideal(arrivals, options->nr_workers, result->latencies_ns,
-				    &report.ideal);
+		err = compute_ideal(arrivals, result->nr_lags, options->nr_workers,
+				    result->latencies_ns, &report.ideal);
 	if (err)
 		return failed("simulate the ideal server", err);
 	report_open(stdout, options, &report, &result->tally);

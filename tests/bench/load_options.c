@@ -74,7 +74,7 @@ static const char help_text[] =
 	"                           0.7; needs --workers\n"
 	"      --workers N          workers of the server; with it, the result says how long an\n"
 	"                           ideal server with one queue for all workers would have taken\n"
-	"      --seconds N          length of the run (default 10)\n"
+	"      --seconds N          length of the run (default 10); SIGTERM ends the arrivals earlier\n"
 	"      --seed N             the same seed gives the same arrivals and requests (default 1)\n"
 	"      --timeout MS         when to give a request up (default 10000)\n"
 	"      --connections N      how many to hold (default 100)\n"

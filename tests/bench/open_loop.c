@@ -5,9 +5,11 @@
 #include "request_log.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define EVENTS_MAX 256
@@ -23,9 +25,11 @@ struct open_loop {
 	struct target target;
 	struct request_log log;
 	int epoll_fd;
+	int signal_fd;
 	uint64_t start_ns;
 	uint64_t next_progress_ns;
 	size_t next; /* The arrival that is sent next. */
+	size_t nr_arrivals; /* Fewer than are planned after SIGTERM. */
 	struct exchange_list running; /* By begun_ns, the oldest first. */
 	struct exchange_list spare;
 };
@@ -75,7 +79,7 @@ static int begin(struct open_loop *loop, const struct arrival *arrival, uint64_t
 
 static int begin_due(struct open_loop *loop)
 {
-	for (unsigned int nr = 0; nr < BURST_MAX && loop->next < loop->arrivals->nr; nr++) {
+	for (unsigned int nr = 0; nr < BURST_MAX && loop->next < loop->nr_arrivals; nr++) {
 		const struct arrival *arrival = &loop->arrivals->items[loop->next];
 		uint64_t planned_ns = loop->start_ns + arrival->at_ns;
 		uint64_t now = now_ns();
@@ -136,13 +140,28 @@ static uint64_t next_wakeup_ns(const struct open_loop *loop)
 	const struct exchange *oldest = TAILQ_FIRST(&loop->running);
 	uint64_t wakeup_ns = UINT64_MAX;
 
-	if (loop->next < loop->arrivals->nr)
+	if (loop->next < loop->nr_arrivals)
 		wakeup_ns = loop->start_ns + loop->arrivals->items[loop->next].at_ns;
 	if (oldest && oldest->begun_ns + loop->options->timeout_ns < wakeup_ns)
 		wakeup_ns = oldest->begun_ns + loop->options->timeout_ns;
 	if (loop->options->has_progress && loop->next_progress_ns < wakeup_ns)
 		wakeup_ns = loop->next_progress_ns;
 	return wakeup_ns == UINT64_MAX ? 0 : wakeup_ns;
+}
+
+/* What is on its way is still waited for; a second SIGTERM ends the program. */
+static void end_arrivals(struct open_loop *loop)
+{
+	sigset_t signals;
+
+	loop->nr_arrivals = loop->next;
+	epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, loop->signal_fd, NULL);
+	if (read(loop->signal_fd, &(struct signalfd_siginfo){ 0 },
+		 sizeof(struct signalfd_siginfo)) < 0)
+		return;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 }
 
 static int wait_for_events(struct open_loop *loop)
@@ -153,8 +172,12 @@ static int wait_for_events(struct open_loop *loop)
 	int nr = poller_wait(loop->epoll_fd, events, EVENTS_MAX,
 			     wakeup_ns > now ? wakeup_ns - now : 0);
 
-	for (int i = 0; i < nr; i++)
-		advance(loop, events[i].data.ptr);
+	for (int i = 0; i < nr; i++) {
+		if (events[i].data.ptr)
+			advance(loop, events[i].data.ptr);
+		else
+			end_arrivals(loop);
+	}
 	return nr < 0 ? nr : 0;
 }
 
@@ -178,7 +201,7 @@ static int run(struct open_loop *loop)
 
 	loop->start_ns = now_ns();
 	loop->next_progress_ns = loop->start_ns;
-	while (!err && (loop->next < loop->arrivals->nr || !TAILQ_EMPTY(&loop->running))) {
+	while (!err && (loop->next < loop->nr_arrivals || !TAILQ_EMPTY(&loop->running))) {
 		err = begin_due(loop);
 		if (!err)
 			err = wait_for_events(loop);
@@ -200,6 +223,22 @@ static void free_exchanges(struct open_loop *loop)
 		TAILQ_REMOVE(&loop->spare, exchange, link);
 		free(exchange);
 	}
+}
+
+/* Events of the signals carry NULL, those of exchanges their exchange. */
+static int watch_signals(struct open_loop *loop)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL))
+		return -errno;
+	loop->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (loop->signal_fd < 0)
+		return -errno;
+	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, loop->signal_fd, &event) ? -errno : 0;
 }
 
 /* What a run needs besides memory for its result. */
@@ -224,6 +263,8 @@ int open_loop_run(const struct load_options *options, const struct arrivals *arr
 		.arrivals = arrivals,
 		.result = result,
 		.target = options->target,
+		.signal_fd = -1,
+		.nr_arrivals = arrivals->nr,
 	};
 	int err;
 
@@ -238,7 +279,11 @@ int open_loop_run(const struct load_options *options, const struct arrivals *arr
 		return -errno;
 	TAILQ_INIT(&loop.running);
 	TAILQ_INIT(&loop.spare);
-	err = run_logged(&loop);
+	err = watch_signals(&loop);
+	if (!err)
+		err = run_logged(&loop);
+	if (loop.signal_fd >= 0)
+		close(loop.signal_fd);
 	close(loop.epoll_fd);
 	return err;
 }

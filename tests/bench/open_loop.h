@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * open_loop: sends the planned arrivals, each at its instant whether or not earlier ones have
- * been answered, and notes how each of them ended.
+ * been answered, and notes how each of them ended. SIGTERM ends the arrivals early.
  */
 #ifndef BENCH_OPEN_LOOP_H
 #define BENCH_OPEN_LOOP_H
