@@ -309,10 +309,10 @@ Test(config, check_needs_no_rights_prints_the_settings_and_exits)
 	cr_expect_eq(good.code, EXIT_DONE, "%s", good.error);
 	cr_expect_str_eq(
 		good.output,
-		":81: policy least-loaded, slow-start 2s, busy-penalty 0.50\n"
-		"127.0.0.1:80: policy p2c, slow-start 2s, busy-penalty 0.50\n"
-		"all: policy least-loaded, slow-start 2s, busy-penalty 0.50\n"
-		"all address=[::1]:*: policy least-loaded, slow-start 2s, busy-penalty 0.50\n");
+		":81: policy least-loaded, slow-start 2s, busy-penalty 0.50, stuck-after 100ms, rescue off\n"
+		"127.0.0.1:80: policy p2c, slow-start 2s, busy-penalty 0.50, stuck-after 100ms, rescue off\n"
+		"all: policy least-loaded, slow-start 2s, busy-penalty 0.50, stuck-after 100ms, rescue off\n"
+		"all address=[::1]:*: policy least-loaded, slow-start 2s, busy-penalty 0.50, stuck-after 100ms, rescue off\n");
 	expect_refused(&bad, "a section cut short", EXIT_USAGE, ":3: \"[gr\" does not end with");
 }
 

@@ -379,7 +379,7 @@ static const struct bad_case bad_cases[] = {
 	{ "socksteer weight 80 x 5", "\"x\"" NO_WORKER },
 	{ "socksteer set 80 policy", "\"policy\" is not KEY=VALUE, such as slow-start=30s" },
 	{ "socksteer set 80 policy=p2c speed=9",
-	  "there is no setting \"speed\"; there are policy, slow-start, busy-penalty" },
+	  "there is no setting \"speed\"; there are policy, slow-start, busy-penalty, stuck-after, rescue" },
 	{ "socksteer set 80 policy=p2c slow-start=30",
 	  "\"30\" is no value for slow-start (DURATION): a listener that joins reaches its full share "
 	  "after this: 0 to 10m" },

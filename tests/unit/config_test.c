@@ -23,7 +23,7 @@ struct bad_case {
 #define NO_GROUP                                                                                   \
 	" is not a group; a group is ADDR:PORT, [V6]:PORT, :PORT or PORT, such as [group "         \
 	"127.0.0.1:8080]"
-#define SETTINGS "policy, slow-start, busy-penalty"
+#define SETTINGS "policy, slow-start, busy-penalty, stuck-after, rescue"
 #define NETNS_IS "; it takes an inode number, or a path such as /run/netns/NAME or /proc/PID/ns/net"
 
 static const struct bad_case bad_cases[] = {

@@ -34,6 +34,9 @@ static struct status_listener listeners[] = {
 		.pid = 102,
 		.comm = HOSTILE_COMM,
 		.gone = true,
+		.head_ms = 70,
+		.nr_stuck = 2,
+		.nr_rescues = 1,
 		.draining = true,
 		.weight = 2,
 		.slow_start_percent = 100,
@@ -55,7 +58,9 @@ static struct status_group groups[] = {
 		.netns = 4026531840,
 		.steered = true,
 		.policy = POLICY_LEAST_LOADED,
-		.settings = { .slow_start_ns = 1500000000, .busy_penalty = DEFAULT_BUSY_PENALTY },
+		.settings = { .slow_start_ns = 1500000000,
+			      .busy_penalty = DEFAULT_BUSY_PENALTY,
+			      .stuck_after_ns = 100000000 },
 		.outcomes = { [OUTCOME_SELECTED] = 3, [OUTCOME_EMPTY_SLOT] = 1 },
 		.listeners = listeners,
 		.nr_listeners = COUNT(listeners),
@@ -125,6 +130,10 @@ static const char expected_text[] =
 	"# TYPE socksteer_group_busy_penalty_connections gauge\n"
 	"socksteer_group_busy_penalty_connections{group=`127.0.0.1:80`,netns=`4026531840`} 0.5\n"
 	"socksteer_group_busy_penalty_connections{group=`[::1]:443`,netns=`5`} 0\n"
+	"# HELP socksteer_group_stuck_after_seconds the setting stuck-after: a queue whose first connection is not accepted for this is stuck\n"
+	"# TYPE socksteer_group_stuck_after_seconds gauge\n"
+	"socksteer_group_stuck_after_seconds{group=`127.0.0.1:80`,netns=`4026531840`} 0.1\n"
+	"socksteer_group_stuck_after_seconds{group=`[::1]:443`,netns=`5`} 0\n"
 	"# HELP socksteer_runs_total runs of the steering program by how the choice ended, which is not the number of connections; starts again at zero when the group is attached anew\n"
 	"# TYPE socksteer_runs_total counter\n"
 	"socksteer_runs_total{group=`127.0.0.1:80`,netns=`4026531840`,outcome=`selected`} 3\n"
@@ -151,17 +160,19 @@ static const char expected_text[] =
 	"# TYPE socksteer_listener_info gauge\n"
 	"socksteer_listener_info{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`,pid=`101`,comm=`nginx`} 1\n"
 	"socksteer_listener_info{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`,pid=`102`,comm=`\\\\x1b[31m\\\\x0a\\`\\\\x5c\\\\xff},x=\\`1`} 1\n"
-	"# HELP socksteer_listener_state 1 for the state that the worker is in: idle (waits for events), busy, unattended (nobody waits for the listener), gone (it closed), or unknown\n"
+	"# HELP socksteer_listener_state 1 for the state that the worker is in: idle (waits for events), busy, unattended (nobody waits for the listener), stuck (it does not accept what is queued), gone (it closed), or unknown\n"
 	"# TYPE socksteer_listener_state gauge\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`,state=`unknown`} 0\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`,state=`idle`} 1\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`,state=`busy`} 0\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`,state=`unattended`} 0\n"
+	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`,state=`stuck`} 0\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`,state=`gone`} 0\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`,state=`unknown`} 0\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`,state=`idle`} 0\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`,state=`busy`} 0\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`,state=`unattended`} 0\n"
+	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`,state=`stuck`} 0\n"
 	"socksteer_listener_state{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`,state=`gone`} 1\n"
 	"# HELP socksteer_listener_held connections of this listener that are not closed yet\n"
 	"# TYPE socksteer_listener_held gauge\n"
@@ -183,6 +194,18 @@ static const char expected_text[] =
 	"# TYPE socksteer_listener_backlog gauge\n"
 	"socksteer_listener_backlog{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`} 511\n"
 	"socksteer_listener_backlog{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`} 511\n"
+	"# HELP socksteer_listener_head_seconds how long the first of them has been seen waiting, as of the last look\n"
+	"# TYPE socksteer_listener_head_seconds gauge\n"
+	"socksteer_listener_head_seconds{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`} 0\n"
+	"socksteer_listener_head_seconds{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`} 0.07\n"
+	"# HELP socksteer_listener_stuck_total how often the listener was found stuck; starts again at zero when the slot gets another listener\n"
+	"# TYPE socksteer_listener_stuck_total counter\n"
+	"socksteer_listener_stuck_total{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`} 0\n"
+	"socksteer_listener_stuck_total{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`} 2\n"
+	"# HELP socksteer_listener_rescues_total how often its queue was moved to other workers; starts again at zero when the slot gets another listener\n"
+	"# TYPE socksteer_listener_rescues_total counter\n"
+	"socksteer_listener_rescues_total{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`} 0\n"
+	"socksteer_listener_rescues_total{group=`127.0.0.1:80`,netns=`4026531840`,slot=`3`} 1\n"
 	"# HELP socksteer_listener_weight share of load relative to the other workers\n"
 	"# TYPE socksteer_listener_weight gauge\n"
 	"socksteer_listener_weight{group=`127.0.0.1:80`,netns=`4026531840`,slot=`0`} 1\n"
@@ -233,10 +256,10 @@ Test(show_metrics, the_text_keeps_the_rules_of_the_format)
 {
 	char *text CLEANUP(cleanup_free) = print(&status);
 	char *nothing CLEANUP(cleanup_free) = print(&no_status);
-	size_t nr_listener_series = 1 + NR_STATES + 1 + 8 + sizeof(struct load) / sizeof(__u64);
+	size_t nr_listener_series = 1 + NR_STATES + 1 + 11 + sizeof(struct load) / sizeof(__u64);
 
 	cr_expect_eq(expect_exposition(text), NR_MACHINE_SERIES +
-						      COUNT(groups) * (6 + NR_OUTCOMES) +
+						      COUNT(groups) * (7 + NR_OUTCOMES) +
 						      2 * nr_listener_series);
 	cr_expect_eq(expect_exposition(nothing), NR_MACHINE_SERIES);
 }

@@ -310,9 +310,9 @@ Test(orders, what_was_told_is_printed_with_the_settings_that_follow)
 	orders_done(&orders);
 	cr_expect_str_eq(
 		text,
-		"127.0.0.1:80: policy p2c, slow-start 0, busy-penalty 0.50\n"
-		":81 --netns 5 --pid 6: policy least-loaded, slow-start 0, busy-penalty 0.50\n"
-		":82 --netns 9: policy least-loaded, slow-start 0, busy-penalty 0.50\n"
-		"all command=a\\x1b: policy least-loaded, slow-start 0, busy-penalty 0.50\n"
-		"all address=127.* user=root: policy hash, slow-start 0, busy-penalty 0.50\n");
+		"127.0.0.1:80: policy p2c, slow-start 0, busy-penalty 0.50, stuck-after 100ms, rescue off\n"
+		":81 --netns 5 --pid 6: policy least-loaded, slow-start 0, busy-penalty 0.50, stuck-after 100ms, rescue off\n"
+		":82 --netns 9: policy least-loaded, slow-start 0, busy-penalty 0.50, stuck-after 100ms, rescue off\n"
+		"all command=a\\x1b: policy least-loaded, slow-start 0, busy-penalty 0.50, stuck-after 100ms, rescue off\n"
+		"all address=127.* user=root: policy hash, slow-start 0, busy-penalty 0.50, stuck-after 100ms, rescue off\n");
 }

@@ -300,6 +300,10 @@ static struct status_listener status_nginx[] = {
 		.pid = 102,
 		.comm = HOSTILE_COMM,
 		.state = STATE_BUSY,
+		.state_ms = 2500,
+		.head_ms = 70,
+		.nr_stuck = 2,
+		.nr_rescues = 1,
 		.draining = true,
 		.weight = 2,
 		.held = 11,
@@ -329,7 +333,10 @@ static struct status_group status_groups[] = {
 		.netns = 4026531840,
 		.steered = true,
 		.policy = POLICY_LEAST_LOADED,
-		.settings = { .slow_start_ns = 30000000000, .busy_penalty = 128 },
+		.settings = { .slow_start_ns = 30000000000,
+			      .busy_penalty = 128,
+			      .stuck_after_ns = 100000000,
+			      .rescue = RESCUE_STUCK },
 		.outcomes = { [OUTCOME_SELECTED] = 3, [OUTCOME_EMPTY_SLOT] = 1 },
 		.listeners = status_nginx,
 		.nr_listeners = COUNT(status_nginx),
@@ -388,28 +395,28 @@ static const char status_json[] =
 	"{'groups': ["
 	"{'name': '127.0.0.1:80', 'address': '127.0.0.1', 'port': 80, 'family': 'inet', 'netns': 4026531840,"
 	" 'steered': true, 'policy': 'least-loaded',"
-	" 'settings': {'policy': 'least-loaded', 'slow-start': '30s', 'busy-penalty': '0.50'},"
+	" 'settings': {'policy': 'least-loaded', 'slow-start': '30s', 'busy-penalty': '0.50', 'stuck-after': '100ms', 'rescue': 'stuck'},"
 	" 'missing': 0, 'listeners': ["
-	"  {'slot': 0, 'cookie': 11, 'pid': 101, 'comm': 'nginx', 'state': 'idle', 'draining': false,"
+	"  {'slot': 0, 'cookie': 11, 'pid': 101, 'comm': 'nginx', 'state': 'idle', 'state_ms': 0, 'head_ms': 0, 'nr_stuck': 0, 'nr_rescues': 0, 'draining': false,"
 	" 'weight': 1, 'slow_start_percent': 100, 'held': 10, 'worker_held': 14, 'half_open': 0, 'queued': 0,"
 	" 'backlog': 511, 'opened': 30, 'closed': 20, 'steered': 1, 'migrated': 4},"
-	"  {'slot': 3, 'cookie': 12, 'pid': 102, 'comm': '\\\\x1b[31m\\\\x0a\\\"\\\\x5c\\\\xff', 'state': 'busy', 'draining': true,"
+	"  {'slot': 3, 'cookie': 12, 'pid': 102, 'comm': '\\\\x1b[31m\\\\x0a\\\"\\\\x5c\\\\xff', 'state': 'busy', 'state_ms': 2500, 'head_ms': 70, 'nr_stuck': 2, 'nr_rescues': 1, 'draining': true,"
 	" 'weight': 2, 'slow_start_percent': 40, 'held': 11, 'worker_held': 11, 'half_open': 1, 'queued': 2,"
 	" 'backlog': 511, 'opened': 12345678901, 'closed': 1, 'steered': 2, 'migrated': 0}],"
 	" 'outcomes': {'selected': 3, 'migrated': 0, 'hash': 0, 'no_listener': 0, 'incomplete': 0, 'empty_slot': 1,"
 	"  'other_group': 0, 'refused': 0, 'not_tcp': 0, 'no_settings': 0}},"
 	"{'name': '[::1]:443', 'address': '::1', 'port': 443, 'family': 'inet6', 'netns': 5,"
 	" 'steered': false, 'policy': 'hash',"
-	" 'settings': {'policy': 'hash', 'slow-start': '0', 'busy-penalty': '0.00'},"
+	" 'settings': {'policy': 'hash', 'slow-start': '0', 'busy-penalty': '0.00', 'stuck-after': '0', 'rescue': 'off'},"
 	" 'missing': 0, 'listeners': ["
-	"  {'slot': 0, 'cookie': 21, 'pid': 7, 'comm': 'sixteen-letters!', 'state': 'unknown', 'draining': false,"
+	"  {'slot': 0, 'cookie': 21, 'pid': 7, 'comm': 'sixteen-letters!', 'state': 'unknown', 'state_ms': 0, 'head_ms': 0, 'nr_stuck': 0, 'nr_rescues': 0, 'draining': false,"
 	" 'weight': 1, 'slow_start_percent': 40, 'held': 0, 'worker_held': 0, 'half_open': 0, 'queued': 0,"
 	" 'backlog': 128, 'opened': 0, 'closed': 0, 'steered': 0, 'migrated': 0}],"
 	" 'outcomes': {'selected': 0, 'migrated': 0, 'hash': 0, 'no_listener': 0, 'incomplete': 0, 'empty_slot': 0,"
 	"  'other_group': 0, 'refused': 0, 'not_tcp': 0, 'no_settings': 0}},"
 	"{'name': '0.0.0.0:81', 'address': '0.0.0.0', 'port': 81, 'family': 'inet', 'netns': 5,"
 	" 'steered': true, 'policy': 'p2c',"
-	" 'settings': {'policy': 'p2c', 'slow-start': '0', 'busy-penalty': '0.00'},"
+	" 'settings': {'policy': 'p2c', 'slow-start': '0', 'busy-penalty': '0.00', 'stuck-after': '0', 'rescue': 'off'},"
 	" 'missing': 0, 'listeners': ["
 	"  ],"
 	" 'outcomes': {'selected': 0, 'migrated': 0, 'hash': 0, 'no_listener': 0, 'incomplete': 0, 'empty_slot': 0,"
