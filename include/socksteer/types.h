@@ -46,6 +46,8 @@ enum worker_state {
 
 enum worker_flag {
 	WORKER_DRAINING = 1 << 0,
+	WORKER_RESCUED =
+		1 << 1, /* it drains while one of its listeners is rescued, and only for that */
 };
 
 /* layout: the version of everything that is pinned. */

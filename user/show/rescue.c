@@ -40,8 +40,10 @@ static void print_notes(const struct worker_rescue *rescue, FILE *notes)
 {
 	size_t i;
 
-	if (!was_stuck(rescue))
-		fprintf(notes, "socksteer: %s was not stuck, and gets new connections as before\n",
+	if (rescue_nr_moved(rescue) && !was_stuck(rescue))
+		fprintf(notes,
+			"socksteer: %s was not stuck: it gets new connections as before, and "
+			"EINVAL if it called accept() just then\n",
 			rescue->worker);
 	for (i = 0; i < rescue->nr_listeners; i++) {
 		const struct rescue_report *listener = &rescue->listeners[i];
@@ -58,9 +60,14 @@ int rescue_print_text(const struct worker_rescue *rescue, FILE *out, FILE *notes
 {
 	uint64_t moved = rescue_nr_moved(rescue);
 
-	fprintf(out, "%s: moved %" PRIu64 " connection%s of %s to other workers in %.1f ms\n",
-		rescue->group, moved, moved == 1 ? "" : "s", rescue->worker,
-		(double)total_duration_ns(rescue) / 1e6);
+	if (moved)
+		fprintf(out,
+			"%s: moved %" PRIu64 " connection%s of %s to other workers in %.1f ms\n",
+			rescue->group, moved, moved == 1 ? "" : "s", rescue->worker,
+			(double)total_duration_ns(rescue) / 1e6);
+	else
+		fprintf(out, "%s: nothing waits for %s, and nothing was done\n", rescue->group,
+			rescue->worker);
 	/* In this order also for those who read both in one file. */
 	if (fflush(out) || ferror(out))
 		return -EIO;

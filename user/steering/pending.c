@@ -11,9 +11,32 @@
 #include <netinet/in.h>
 #include <string.h>
 
+/* One that drains anyway drains on afterwards. */
+static int begin_draining(const struct tables *tables, uint32_t row)
+{
+	struct worker worker;
+	int err = value_read(tables->workers, row, &worker);
+
+	if (err || worker.flags & WORKER_DRAINING)
+		return err;
+	worker.flags |= WORKER_DRAINING | WORKER_RESCUED;
+	return value_write(tables->workers, row, &worker);
+}
+
+static int end_draining(const struct tables *tables, uint32_t row)
+{
+	struct worker worker;
+	int err = value_read(tables->workers, row, &worker);
+
+	if (err || !(worker.flags & WORKER_RESCUED))
+		return err;
+	worker.flags &= ~(uint32_t)(WORKER_DRAINING | WORKER_RESCUED);
+	return value_write(tables->workers, row, &worker);
+}
+
 /* The process last: a row without it says nothing. */
-int pending_begin(const struct group_maps *maps, uint32_t slot, const struct holder *holder,
-		  uint32_t backlog)
+int pending_begin(const struct group_maps *maps, const struct tables *tables, uint32_t slot,
+		  uint32_t worker, const struct holder *holder, uint32_t backlog)
 {
 	const struct member member = {
 		.rescue_pid = holder->pid,
@@ -22,14 +45,18 @@ int pending_begin(const struct group_maps *maps, uint32_t slot, const struct hol
 	};
 	int err = MEMBER_WRITE(maps->members, slot, &member, rescue_fd, rescue_backlog);
 
-	return err ? err : MEMBER_WRITE(maps->members, slot, &member, rescue_pid, rescue_pid);
+	if (!err)
+		err = MEMBER_WRITE(maps->members, slot, &member, rescue_pid, rescue_pid);
+	return err ? err : begin_draining(tables, worker);
 }
 
-int pending_end(const struct group_maps *maps, uint32_t slot)
+int pending_end(const struct group_maps *maps, const struct tables *tables, uint32_t slot,
+		uint32_t worker)
 {
-	const struct member member = {};
+	const struct member none = {};
+	int err = end_draining(tables, worker);
 
-	return MEMBER_WRITE(maps->members, slot, &member, rescue_pid, rescue_backlog);
+	return err ? err : MEMBER_WRITE(maps->members, slot, &none, rescue_pid, rescue_backlog);
 }
 
 /* Who is charged for the listener's connections, by the rows as they are now. */
@@ -119,14 +146,14 @@ static int finish_one(const struct group_maps *maps, const struct tables *tables
 
 	/* Its process is gone, or has closed it. */
 	if (err == -ESRCH || err == -ESTALE)
-		return pending_end(maps, slot);
+		return pending_end(maps, tables, slot, member->worker);
 	address_of_settings(settings, &relisten);
 	if (!err)
 		err = relisten_finish(fd, &relisten);
 	if (err)
 		return finish_failed(settings, member, err, failure);
 	pending_put_back(maps, tables, slot, member, fd);
-	return pending_end(maps, slot);
+	return pending_end(maps, tables, slot, member->worker);
 }
 
 static int maps_failed(int err, struct failure *failure)

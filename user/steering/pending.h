@@ -20,10 +20,14 @@
 			 offsetof(struct member, last) + sizeof((value)->last) -                   \
 				 offsetof(struct member, first))
 
-/* From now on this descriptor of that process is to listen, whatever happens. */
-int pending_begin(const struct group_maps *maps, uint32_t slot, const struct holder *holder,
-		  uint32_t backlog);
-int pending_end(const struct group_maps *maps, uint32_t slot);
+/*
+ * From now on this descriptor of that process is to listen, whatever happens. Until the end its worker
+ * drains: with another listener in the group it would be given what it does not accept here.
+ */
+int pending_begin(const struct group_maps *maps, const struct tables *tables, uint32_t slot,
+		  uint32_t worker, const struct holder *holder, uint32_t backlog);
+int pending_end(const struct group_maps *maps, const struct tables *tables, uint32_t slot,
+		uint32_t worker);
 
 /*
  * Gives a listener that listens again its slot and its record. What was known of its queue is forgotten

@@ -210,16 +210,19 @@ static int move_queue(const struct rescue *rescue, int fd, const struct relisten
 {
 	const struct member *member = &rescue->members[rescue->slot];
 	const struct group_maps *maps = &rescue->pinned->maps;
-	int err = pending_begin(maps, rescue->slot, rescue->holder, relisten->backlog);
+	int err = pending_begin(maps, rescue->tables, rescue->slot, member->worker, rescue->holder,
+				relisten->backlog);
 	int put_err;
 
-	if (err)
+	if (err) {
+		pending_end(maps, rescue->tables, rescue->slot, member->worker);
 		return maps_failed(rescue, err);
+	}
 	err = relisten_run(fd, relisten);
 	if (err && !listener_listens(fd))
 		return relisten_failed(rescue, fd, err);
 	put_err = pending_put_back(maps, rescue->tables, rescue->slot, member, fd);
-	pending_end(maps, rescue->slot);
+	pending_end(maps, rescue->tables, rescue->slot, member->worker);
 	if (err)
 		return relisten_failed(rescue, fd, err);
 	return put_err ? put_back_failed(rescue, put_err) : 0;
@@ -240,6 +243,10 @@ static int rescue_one(struct rescue *rescue, struct rescue_report *report)
 	report->cookie = rescue->listener->cookie;
 	report->was_stuck = rescue->members[rescue->slot].stuck_ns;
 	listener_read_counts(fd, &report->queued_before, &report->backlog_before);
+	report->backlog_after = report->backlog_before;
+	/* Its worker accepts, so it is not to find its listener shut. */
+	if (!report->queued_before)
+		return 0;
 	begun_ns = clock_now_ns();
 	err = move_queue(rescue, fd, &relisten);
 	if (err)

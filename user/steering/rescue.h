@@ -29,7 +29,7 @@ struct rescue_report {
 	uint32_t slot;
 	uint64_t cookie;
 	bool was_stuck; /* as steer had found it */
-	uint32_t queued_before;
+	uint32_t queued_before; /* if it is 0, nothing was done */
 	uint32_t queued_after;
 	uint32_t backlog_before;
 	uint32_t backlog_after; /* lower if net.core.somaxconn was lowered since the listener opened */
