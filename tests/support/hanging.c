@@ -85,6 +85,7 @@ void hanging_member(const struct hanging *hanging, struct member *ret_member)
 void expect_same_member(const struct hanging *hanging, const struct member *before,
 			const char *what)
 {
+	struct worker worker;
 	struct member now;
 	uint64_t cookie = 0;
 
@@ -97,4 +98,7 @@ void expect_same_member(const struct hanging *hanging, const struct member *befo
 	cr_expect_eq(now.listener, before->listener, "%s", what);
 	cr_expect_eq(now.joined_ns, before->joined_ns, "%s", what);
 	cr_expect_eq(now.rescue_pid, 0, "%s", what);
+	cr_expect_eq(now.rescue_drains, 0, "%s", what);
+	worker_of_slot(&hanging->steered, hanging->slot, &worker);
+	cr_expect_eq(worker.flags, 0, "%s", what);
 }
