@@ -24,9 +24,9 @@
 
 TestSuite(churn, .init = scene_enter, .timeout = TEST_SECONDS);
 
-/* Opened, closed and rested for: about 400 listeners in a second. */
+/* Opened, closed and rested for: about 600 listeners in a second. */
 #define OPEN_NS 500000
-#define REST_NS 2000000
+#define REST_NS 1000000
 
 /* For how long the processor time is taken, and how much of that the daemon may have. */
 #define MEASURED_NS 3000000000ULL

@@ -55,12 +55,9 @@ struct said_wait {
 static bool is_said(void *argument)
 {
 	const struct said_wait *wait = argument;
-	char text[16384];
-	ssize_t length = pread(wait->daemon->error, text, sizeof(text) - 1, 0);
+	char *text CLEANUP(cleanup_free) = program_error_so_far(wait->daemon);
 
-	cr_assert_geq(length, 0);
-	text[length] = '\0';
-	return strstr(text, wait->words);
+	return strstr(text, wait->words) != NULL;
 }
 
 void daemon_await_said(const struct program *daemon, const char *words)

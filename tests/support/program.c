@@ -101,6 +101,11 @@ static char *read_all(int fd)
 	return text;
 }
 
+char *program_error_so_far(const struct program *program)
+{
+	return read_all(program->error);
+}
+
 void program_forget(struct program *program)
 {
 	cleanup_fd(&program->output);

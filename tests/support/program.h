@@ -44,6 +44,8 @@ void said_done(struct said *said);
  */
 void program_start(struct program *ret_program, const struct program_setup *setup,
 		   const char *const *arguments);
+/* What its standard error has by now. The caller frees it. */
+char *program_error_so_far(const struct program *program);
 /* Waits for its end. */
 void program_wait(struct program *program, struct said *ret_said);
 /* For a program that was waited for already: only what it said is of interest. */

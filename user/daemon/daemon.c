@@ -217,8 +217,10 @@ static int retry_later(struct daemon *daemon)
 static int update(struct daemon *daemon)
 {
 	uint64_t start_ns = clock_process_ns();
-	bool settled = keeper_update(daemon->keeper);
+	bool settled;
 
+	keeper_set_restless(daemon->keeper, daemon->churn.bites);
+	settled = keeper_update(daemon->keeper);
 	if (!keeper_has_attached(daemon->keeper))
 		churn_spend(&daemon->churn, clock_now_ns(), clock_process_ns() - start_ns);
 	notify_status(daemon);

@@ -129,6 +129,11 @@ void keeper_remark_churn(struct keeper *keeper, const struct churn *churn)
 	report_churn(&keeper->remarks, churn);
 }
 
+void keeper_set_restless(struct keeper *keeper, bool restless)
+{
+	keeper->restless = restless;
+}
+
 bool keeper_has_attached(const struct keeper *keeper)
 {
 	return keeper->has_attached;

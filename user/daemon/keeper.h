@@ -32,6 +32,9 @@ bool keeper_take_event(struct keeper *keeper, const struct event *event);
 /* Logs that its updates are put off, because listeners come and go all the time. */
 void keeper_remark_churn(struct keeper *keeper, const struct churn *churn);
 
+/* While that is so, updates do not log who came and who went. */
+void keeper_set_restless(struct keeper *keeper, bool restless);
+
 /*
  * Scans, attaches what is not steered yet, and refreshes the rest. Logs what changed, and failures.
  * False if a group has members that the scan did not find: normal while a worker starts, so the caller

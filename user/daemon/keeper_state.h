@@ -47,6 +47,7 @@ struct keeper {
 	bool changed; /* listeners joined or left since the last audit */
 	uint64_t oldest_join_ns; /* CLOCK_MONOTONIC, of joins since the last update; 0 for none */
 	size_t nr_steered;
+	bool restless; /* what comes and goes is not logged one by one */
 	struct remarks remarks; /* owned */
 };
 

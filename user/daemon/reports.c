@@ -87,12 +87,12 @@ void report_churn(struct remarks *remarks, const struct churn *churn)
 	char about[64], text[320];
 
 	snprintf(about, sizeof(about), "changes of %u in %u", churn->port, churn->netns);
-	snprintf(
-		text, sizeof(text),
-		"listeners on port %u (netns %u) come and go all the time: from now on looks at "
-		"changes take %d %% of a CPU at most, and a new listener may wait up to %lu ms for "
-		"its slot; \"socksteer events\" shows whose they are",
-		churn->port, churn->netns, CHURN_SHARE_PERMILLE / 10,
-		CHURN_DELAY_MAX_NS / 1000000UL);
+	snprintf(text, sizeof(text),
+		 "listeners on port %u (netns %u) come and go all the time: until it is calm, "
+		 "looks at changes take %d %% of a CPU at most, a new listener may wait up to %lu "
+		 "ms for its slot, and who comes and goes is not logged; \"socksteer events\" "
+		 "shows whose they are",
+		 churn->port, churn->netns, CHURN_SHARE_PERMILLE / 10,
+		 CHURN_DELAY_MAX_NS / 1000000UL);
 	remark(remarks, about, LOG_PRIORITY_WARNING, text);
 }

@@ -22,6 +22,12 @@ static bool condition_is_steered(enum group_condition condition)
 	return condition == CONDITION_STEERED || condition == CONDITION_REBORN;
 }
 
+/* What may be otherwise at the next look, and again otherwise at the one after it. */
+static bool condition_is_passing(enum group_condition condition)
+{
+	return condition_is_steered(condition) || condition == CONDITION_GONE;
+}
+
 static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
 		       const struct group *place, const struct inventory *inventory)
 {
@@ -38,7 +44,8 @@ static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
 		remark(&keeper->remarks, pinned->folder, LOG_PRIORITY_ERROR, failure.message);
 		return 0;
 	}
-	report_refresh(&keeper->remarks, pinned, &report, keeper->oldest_join_ns);
+	if (!keeper->restless || !condition_is_passing(report.condition))
+		report_refresh(&keeper->remarks, pinned, &report, keeper->oldest_join_ns);
 	keeper->changed |= report.sync.nr_added || report.sync.nr_removed;
 	keeper->nr_steered += condition_is_steered(report.condition);
 	return report.incomplete ? -ESTALE : 0;
