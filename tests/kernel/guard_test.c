@@ -135,6 +135,7 @@ Test(guard, a_listener_that_nobody_watches_is_rescued_only_when_told_to)
 	set(&left.scene, "rescue=stuck+unattended");
 	for (i = 0; i < left.queued.nr; i++)
 		cr_expect_eq(client_receive(&left.queued.items[i]), 0, "connection %zu", i);
+	daemon_await_said(&daemon, "rescued ");
 	cr_assert_eq(value_read(left.steered.maps.members, left.slot, &member), 0);
 	cr_expect_eq(member.nr_rescues, 1);
 	daemon_stop(&daemon, &said);

@@ -35,10 +35,12 @@ static void scene_start(struct scene *scene, size_t nr_workers, enum policy poli
 	*scene = (struct scene){};
 	snprintf(number, sizeof(number), "%zu", nr_workers);
 	servers_start(&scene->servers, "--workers", number);
-	steer_hangable(&scene->steered, &scene->servers.endpoint, policy);
+	/* One connection for each, which a policy that draws lots would not give. */
+	steer_hangable(&scene->steered, &scene->servers.endpoint, POLICY_LEAST_CONN);
 	scene->slot = slot_of_pid(&scene->steered, scene->servers.pids[HUNG]);
 	clients_hold(&scene->held, &scene->servers.endpoint, nr_workers);
 	cr_assert_eq(clients_fewest(&scene->held, nr_workers), 1);
+	steered_set_policy(&scene->steered, policy);
 }
 
 static void scene_end(struct scene *scene)

@@ -11,6 +11,7 @@
 #include "support/sandbox.h"
 
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <jansson.h>
 #include <linux/filter.h>
 #include <string.h>
@@ -90,7 +91,9 @@ Test(rescue, where_no_other_worker_is_well_nothing_is_moved)
 	hanging_start(&hanging, NR_QUEUED);
 	hanging_member(&hanging, &before);
 	set_flags(&hanging, 1, WORKER_DRAINING);
-	set_stuck(&hanging, 2, 1);
+	/* Stuck as from a time to come, so that it is not tried again meanwhile. */
+	cr_assert_eq(kill(hanging.scene.servers.pids[2], SIGSTOP), 0);
+	set_stuck(&hanging, 2, UINT64_MAX);
 	steered_count(&hanging.steered, &counts);
 	rescue(&hanging, &refused);
 	expect_refused(&refused, "the last that is well", EXIT_NOTHING,
@@ -98,6 +101,7 @@ Test(rescue, where_no_other_worker_is_well_nothing_is_moved)
 	expect_outcomes(&hanging.steered, &counts, (struct outcomes){});
 	expect_same_member(&hanging, &before, "refused");
 	set_stuck(&hanging, 2, 0);
+	cr_assert_eq(kill(hanging.scene.servers.pids[2], SIGCONT), 0);
 	rescue(&hanging, &done);
 	expect_done(&done, "one is well", "moved 50 connections");
 	expect_answered_by_others(&hanging, "one is well");

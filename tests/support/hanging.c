@@ -98,7 +98,6 @@ void expect_same_member(const struct hanging *hanging, const struct member *befo
 	cr_expect_eq(now.listener, before->listener, "%s", what);
 	cr_expect_eq(now.joined_ns, before->joined_ns, "%s", what);
 	cr_expect_eq(now.rescue_pid, 0, "%s", what);
-	cr_expect_eq(now.rescue_drains, 0, "%s", what);
 	worker_of_slot(&hanging->steered, hanging->slot, &worker);
 	cr_expect_eq(worker.flags, 0, "%s", what);
 }
