@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "support/clients.h"
 #include "support/foreign.h"
+#include "support/nginx.h"
 #include "support/program.h"
 #include "support/sandbox.h"
 #include "support/visiting.h"
@@ -19,32 +20,10 @@
 
 TestSuite(nginx, .init = foreign_enter, .fini = foreign_leave, .timeout = TEST_SECONDS);
 
-static const char config[] = "daemon off;\n"
-			     "user root;\n"
-			     "pid nginx.pid;\n"
-			     "error_log stderr;\n"
-			     "worker_processes 4;\n"
-			     "events { worker_connections 128; }\n"
-			     "http {\n"
-			     "	access_log off;\n"
-			     "	keepalive_timeout 300s;\n"
-			     "	client_body_temp_path body;\n"
-			     "	proxy_temp_path proxy;\n"
-			     "	fastcgi_temp_path fastcgi;\n"
-			     "	uwsgi_temp_path uwsgi;\n"
-			     "	scgi_temp_path scgi;\n"
-			     "	server {\n"
-			     "		listen " FOREIGN_GROUP " reuseport;\n"
-			     "		location / { return 200 \"worker 0 pid $pid\\n\"; }\n"
-			     "	}\n"
-			     "}\n";
-
 /* With the master five processes hold all four listeners. */
 static void start(char netns[NUMBER_BYTES])
 {
-	foreign_write("nginx.conf", config);
-	foreign_start("nginx", "-p", foreign_get()->folder, "-c", "nginx.conf");
-	foreign_await(NR_WORKERS, NR_WORKERS, NR_WORKERS + 1);
+	nginx_start(NR_WORKERS);
 	network_format(netns);
 }
 

@@ -8,6 +8,7 @@
 #include "support/clients.h"
 #include "support/daemon.h"
 #include "support/foreign.h"
+#include "support/nginx.h"
 #include "support/program.h"
 #include "support/sandbox.h"
 #include "support/visiting.h"
@@ -24,27 +25,6 @@
 
 TestSuite(run_apps, .init = foreign_enter, .fini = foreign_leave, .timeout = TEST_SECONDS);
 
-static const char nginx_config[] =
-	"daemon off;\n"
-	"user root;\n"
-	"pid nginx.pid;\n"
-	"error_log stderr;\n"
-	"worker_processes %zu;\n"
-	"events { worker_connections 128; }\n"
-	"http {\n"
-	"	access_log off;\n"
-	"	keepalive_timeout 300s;\n"
-	"	client_body_temp_path body;\n"
-	"	proxy_temp_path proxy;\n"
-	"	fastcgi_temp_path fastcgi;\n"
-	"	uwsgi_temp_path uwsgi;\n"
-	"	scgi_temp_path scgi;\n"
-	"	server {\n"
-	"		listen " FOREIGN_GROUP " reuseport;\n"
-	"		location / { return 200 \"worker 0 pid $pid\\n\"; }\n"
-	"	}\n"
-	"}\n";
-
 static const char haproxy_config[] =
 	"global\n"
 	"	master-worker\n"
@@ -59,27 +39,6 @@ static const char haproxy_config[] =
 	"	bind " FOREIGN_GROUP " shards by-thread\n"
 	"	http-request return status 200 content-type text/plain "
 	"lf-string \"worker %[thread] pid %pid\\n\"\n";
-
-static void nginx_write(size_t nr_workers)
-{
-	char text[sizeof(nginx_config) + 24];
-
-	snprintf(text, sizeof(text), nginx_config, nr_workers);
-	foreign_write("nginx.conf", text);
-}
-
-static void nginx_start(size_t nr_workers)
-{
-	nginx_write(nr_workers);
-	foreign_start("nginx", "-p", foreign_get()->folder, "-c", "nginx.conf");
-	foreign_await(nr_workers, nr_workers, nr_workers + 1);
-}
-
-static void nginx_reload(size_t nr_workers)
-{
-	nginx_write(nr_workers);
-	kill(foreign_get()->pid, SIGHUP);
-}
 
 /* As an operator does before a reload; it opens and closes nothing of the group. */
 static void nginx_check(void)
