@@ -173,6 +173,9 @@ static bool rescue(const char *folder, uint32_t slot, const struct member *membe
 	remark(&keeper->remarks, about, LOG_PRIORITY_WARNING, err ? failure.message : "");
 	if (err)
 		return false;
+	/* Its worker came to accept it all meanwhile. */
+	if (!report.queued_before)
+		return true;
 	report_rescue(keeper, &report);
 	/* Its connections are charged to it until an audit finds who has them now. */
 	keeper->changed = true;

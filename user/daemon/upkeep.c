@@ -10,6 +10,7 @@
 #include "steering/clear.h"
 #include "steering/place.h"
 #include "steering/refresh.h"
+#include "steering/rescue.h"
 #include "steering/scan.h"
 
 #include <errno.h>
@@ -47,6 +48,8 @@ static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
 	if (!keeper->restless || !condition_is_passing(report.condition))
 		report_refresh(&keeper->remarks, pinned, &report, keeper->oldest_join_ns);
 	keeper->changed |= report.sync.nr_added || report.sync.nr_removed;
+	if (report.sync.nr_removed && pinned_live(pinned, inventory))
+		group_wake(pinned_live(pinned, inventory));
 	keeper->nr_steered += condition_is_steered(report.condition);
 	return report.incomplete ? -ESTALE : 0;
 }

@@ -285,6 +285,15 @@ static void wake_others(const struct rescue *rescue)
 			wake_holder_of(&rescue->live->listeners[i]);
 }
 
+void group_wake(const struct group *live)
+{
+	size_t i;
+
+	for (i = 0; i < live->nr_listeners; i++)
+		if (live->listeners[i].queued && live->listeners[i].state == STATE_IDLE)
+			wake_holder_of(&live->listeners[i]);
+}
+
 int group_rescue(const struct pinned_group *pinned, const struct group *live,
 		 const struct tables *tables, uint32_t slot, struct rescue_report *ret_report,
 		 struct failure *failure)

@@ -49,6 +49,13 @@ int group_rescue(const struct pinned_group *pinned, const struct group *live,
 		 struct failure *failure);
 
 /*
+ * Wakes the workers of a group that wait although something is queued for them, by a scan of moments ago.
+ * From 5.14 to the fix of April 2026 the kernel migrates the connections of a listener that closes
+ * without waking who gets them. Where it does wake them, there are none, and this does nothing.
+ */
+void group_wake(const struct group *live);
+
+/*
  * Finishes the rescues of a group that somebody began and was killed in. 0 if there were none; -ESTALE
  * without a message if there were, so that what was scanned before is out of date; else -errno with
  * *failure filled, and the next call tries again.
