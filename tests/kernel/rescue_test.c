@@ -9,16 +9,19 @@
 #include "support/plain_group.h"
 #include "support/program.h"
 #include "support/sandbox.h"
+#include "support/waiting.h"
 
 #include <criterion/criterion.h>
-#include <signal.h>
 #include <jansson.h>
 #include <linux/filter.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #define NR_QUEUED 50
+
+#define STUCK_AFTER_NS 100000000
 
 TestSuite(rescue, .init = scene_enter, .timeout = TEST_SECONDS);
 
@@ -71,37 +74,66 @@ static void set_flags(const struct hanging *hanging, size_t worker, uint32_t fla
 	worker_of_slot_set(&hanging->steered, slot, &row);
 }
 
-static void set_stuck(const struct hanging *hanging, size_t worker, uint64_t stuck_ns)
-{
-	uint32_t slot = slot_of_pid(&hanging->steered, hanging->scene.servers.pids[worker]);
-	struct member member;
+struct stuck_wait {
+	const struct hanging *hanging;
+	uint32_t slot;
+	bool is_stuck;
+};
 
-	cr_assert_eq(value_read(hanging->steered.maps.members, slot, &member), 0);
-	member.stuck_ns = stuck_ns;
-	cr_assert_eq(value_write(hanging->steered.maps.members, slot, &member), 0);
+static bool is_as_wanted(void *argument)
+{
+	const struct stuck_wait *wait = argument;
+	struct member member;
+	uint32_t result;
+
+	cr_assert_eq(group_maps_survey(&wait->hanging->steered.maps, &result), 0);
+	cr_assert_eq(value_read(wait->hanging->steered.maps.members, wait->slot, &member), 0);
+	return (member.stuck_ns != 0) == wait->is_stuck;
+}
+
+static void await_stuck(const struct hanging *hanging, size_t worker, bool is_stuck)
+{
+	struct stuck_wait wait = {
+		.hanging = hanging,
+		.slot = slot_of_pid(&hanging->steered, hanging->scene.servers.pids[worker]),
+		.is_stuck = is_stuck,
+	};
+
+	cr_assert(wait_until(is_as_wanted, &wait, DEADLINE_MS), "worker %zu is%s stuck", worker,
+		  is_stuck ? " not" : "");
+}
+
+/* Stops a second worker, and has it stuck with one connection, which others are not given. */
+static void hang_too(const struct hanging *hanging, size_t worker, struct clients *clients)
+{
+	cr_assert_eq(kill(hanging->scene.servers.pids[worker], SIGSTOP), 0);
+	set_flags(hanging, 0, WORKER_DRAINING);
+	set_flags(hanging, 1, WORKER_DRAINING);
+	clients_connect(clients, &hanging->scene.servers.endpoint, 1);
+	await_stuck(hanging, worker, true);
+	set_flags(hanging, 0, 0);
 }
 
 Test(rescue, where_no_other_worker_is_well_nothing_is_moved)
 {
 	struct said refused CLEANUP(said_done) = {}, done CLEANUP(said_done) = {};
+	struct clients elsewhere CLEANUP(clients_done) = {};
 	struct hanging hanging;
 	struct counts counts;
 	struct member before;
 
 	hanging_start(&hanging, NR_QUEUED);
 	hanging_member(&hanging, &before);
-	set_flags(&hanging, 1, WORKER_DRAINING);
-	/* Stuck as from a time to come, so that it is not tried again meanwhile. */
-	cr_assert_eq(kill(hanging.scene.servers.pids[2], SIGSTOP), 0);
-	set_stuck(&hanging, 2, UINT64_MAX);
+	steered_set_stuck_after(&hanging.steered, STUCK_AFTER_NS);
+	hang_too(&hanging, 2, &elsewhere);
 	steered_count(&hanging.steered, &counts);
 	rescue(&hanging, &refused);
-	expect_refused(&refused, "the last that is well", EXIT_NOTHING,
+	expect_refused(&refused, "one drains and one is stuck", EXIT_NOTHING,
 		       "has no other worker that could take the connections");
 	expect_outcomes(&hanging.steered, &counts, (struct outcomes){});
 	expect_same_member(&hanging, &before, "refused");
-	set_stuck(&hanging, 2, 0);
 	cr_assert_eq(kill(hanging.scene.servers.pids[2], SIGCONT), 0);
+	await_stuck(&hanging, 2, false);
 	rescue(&hanging, &done);
 	expect_done(&done, "one is well", "moved 50 connections");
 	expect_answered_by_others(&hanging, "one is well");
