@@ -46,6 +46,8 @@ static void candidate_draw(struct random *random, struct policy_candidate *candi
 		.cost = policy_cost(1 + draw(random) % MAX_WEIGHT),
 		.flags = draw(random) & WORKER_DRAINING,
 		.state = draw(random) % NR_STATES,
+		.is_stuck = draw(random) & 1,
+		.away_ns = (uint64_t)draw(random) << (draw(random) & 31),
 	};
 }
 

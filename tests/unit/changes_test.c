@@ -173,6 +173,33 @@ Test(changes, listeners_are_placed_drained_resumed_and_weighed)
 	cr_expect_str_eq(seen.changes[0].to, "1000");
 }
 
+Test(changes, listeners_are_stuck_rescued_and_recovered)
+{
+	struct world before, after;
+	struct seen seen;
+
+	world_init(&before);
+	world_init(&after);
+	after.listeners[1].state = STATE_STUCK;
+	after.listeners[1].nr_stuck = 1;
+	after.listeners[1].queued = 7;
+	EXPECT_KINDS("stuck", &before.status, &after.status, &seen, CHANGE_STUCK);
+	cr_expect_eq(seen.changes[0].slot, 1);
+	cr_expect_eq(seen.changes[0].count, 7);
+	EXPECT_KINDS("still stuck", &after.status, &after.status, &seen);
+	world_init(&before);
+	before.listeners[1] = after.listeners[1];
+	after.listeners[1].nr_rescues = 2;
+	EXPECT_KINDS("rescued", &before.status, &after.status, &seen, CHANGE_RESCUED);
+	cr_expect_eq(seen.changes[0].count, 2);
+	before.listeners[1] = after.listeners[1];
+	after.listeners[1].state = STATE_IDLE;
+	EXPECT_KINDS("recovered", &before.status, &after.status, &seen, CHANGE_RECOVERED);
+	world_init(&before);
+	EXPECT_KINDS("all between two looks", &before.status, &after.status, &seen, CHANGE_STUCK,
+		     CHANGE_RESCUED, CHANGE_RECOVERED);
+}
+
 Test(changes, every_setting_that_changes_is_told_with_both_values)
 {
 	struct world before, after;

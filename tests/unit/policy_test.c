@@ -43,6 +43,8 @@ static struct policy_candidate candidate_draw(struct random *random)
 		.cost = policy_cost(1 + draw(random) % MAX_WEIGHT),
 		.flags = draw(random) & WORKER_DRAINING,
 		.state = draw(random) % NR_STATES,
+		.is_stuck = draw(random) & 1,
+		.away_ns = (uint64_t)draw(random) << (draw(random) & 31),
 	};
 }
 
@@ -220,12 +222,29 @@ Test(policy, the_heaviest_load_stays_within_its_class)
 	heavy.half_open = 1;
 	heavy.ahead = UINT64_MAX;
 	heavy.state = STATE_BUSY;
+	heavy.away_ns = UINT64_MAX;
 	light.flags = WORKER_DRAINING;
 	for (settings.policy = 0; settings.policy < NR_POLICIES; settings.policy++) {
 		cr_expect_eq(policy_load(&settings, &heavy), KEY_LOAD_MAX);
 		cr_expect_eq(policy_key_class(policy_key(&settings, &heavy)), CLASS_ELIGIBLE);
 		cr_expect_lt(policy_key(&settings, &heavy), policy_key(&settings, &light));
 	}
+}
+
+Test(policy, being_busy_weighs_once_more_with_each_doubling_and_no_more_than_nine_times)
+{
+	const struct settings settings = { .busy_penalty = 10 };
+	uint64_t away = 1;
+	uint32_t times;
+
+	cr_expect_eq(policy_busy_units(&settings, 0), 10);
+	cr_expect_eq(policy_busy_units(&settings, (1 << BUSY_UNIT_SHIFT) - 1), 10);
+	for (times = 2; times <= 1 + BUSY_DOUBLINGS; times++, away *= 2) {
+		cr_expect_eq(policy_busy_units(&settings, away << BUSY_UNIT_SHIFT), 10 * times);
+		cr_expect_eq(policy_busy_units(&settings, (2 * away << BUSY_UNIT_SHIFT) - 1),
+			     10 * times);
+	}
+	cr_expect_eq(policy_busy_units(&settings, UINT64_MAX), 10 * (1 + BUSY_DOUBLINGS));
 }
 
 Test(policy, the_lightest_worker_of_the_highest_weight_pays_something)
@@ -361,6 +380,41 @@ static const struct {
 	  1,
 	  { .held = 9, .queued = 511 },
 	  { .state = STATE_UNATTENDED } },
+	{ "a full queue before a stuck worker",
+	  POLICY_LEAST_LOADED,
+	  1,
+	  { .held = 9, .queued = 511 },
+	  { .is_stuck = 1 } },
+	{ "stuck counts under each policy",
+	  POLICY_ROUND_ROBIN,
+	  2,
+	  { .is_stuck = 1 },
+	  { .ahead = 1000 } },
+	{ "stuck before draining",
+	  POLICY_LEAST_CONN,
+	  1,
+	  { .held = 9, .is_stuck = 1 },
+	  { .flags = WORKER_DRAINING } },
+	{ "of two stuck ones that with less load",
+	  POLICY_LEAST_LOADED,
+	  1,
+	  { .held = 1, .is_stuck = 1 },
+	  { .held = 2, .is_stuck = 1 } },
+	{ "several quiet ones before one that computes for long",
+	  POLICY_LEAST_LOADED,
+	  2,
+	  { .held = 1, .state = STATE_BUSY, .away_ns = 200000000 },
+	  { .held = 5 } },
+	{ "busy for a moment weighs less than a connection",
+	  POLICY_LEAST_LOADED,
+	  1,
+	  { .held = 1, .state = STATE_BUSY, .away_ns = 1000000 },
+	  { .held = 2 } },
+	{ "away counts only while it is busy",
+	  POLICY_LEAST_LOADED,
+	  0,
+	  { .held = 1, .away_ns = 200000000 },
+	  { .held = 1 } },
 	{ "nobody there before draining",
 	  POLICY_LEAST_LOADED,
 	  1,
