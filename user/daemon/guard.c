@@ -131,9 +131,14 @@ int guard_set_groups(struct guard *guard, const struct pinned *pinned)
 	return 0;
 }
 
-static bool is_for_rescue(const struct settings *settings, const struct member *member)
+/*
+ * One that was found stuck just now waits for the next look, which its event brings about at once: so the
+ * log tells the hang before the rescue.
+ */
+static bool is_for_rescue(const struct settings *settings, const struct member *member,
+			  uint64_t look_ns)
 {
-	if (!member->cookie || !member->stuck_ns || !member->head)
+	if (!member->cookie || !member->stuck_ns || !member->head || member->stuck_ns >= look_ns)
 		return false;
 	return settings->rescue == RESCUE_STUCK_UNATTENDED ||
 	       (settings->rescue == RESCUE_STUCK && member->state != STATE_UNATTENDED);
@@ -156,7 +161,7 @@ static bool has_healthy(const struct member *members, uint32_t nr_slots)
 }
 
 /* Hands on the stuck listeners of a group that are to be rescued. */
-static void call_rescue(struct guarded *group, const struct settings *settings,
+static void call_rescue(struct guarded *group, const struct settings *settings, uint64_t look_ns,
 			guard_handler handler, void *argument)
 {
 	uint32_t nr_slots = settings->nr_slots < MAX_SLOTS ? settings->nr_slots : MAX_SLOTS, slot;
@@ -166,7 +171,7 @@ static void call_rescue(struct guarded *group, const struct settings *settings,
 	    !has_healthy(members, nr_slots))
 		return;
 	for (slot = 0; slot < nr_slots; slot++) {
-		if (!is_for_rescue(settings, &members[slot]))
+		if (!is_for_rescue(settings, &members[slot], look_ns))
 			continue;
 		if (!handler(group->folder, slot, &members[slot], argument))
 			group->rest_until_ns = clock_now_ns() + REST_NS;
@@ -185,6 +190,7 @@ static bool is_armed(struct guarded *group)
 
 static void look_at(struct guarded *group, guard_handler handler, void *argument)
 {
+	uint64_t look_ns = clock_now_ns();
 	struct settings settings;
 	uint32_t result;
 
@@ -198,8 +204,8 @@ static void look_at(struct guarded *group, guard_handler handler, void *argument
 		return;
 	group->delay_usec = delay_of(&settings);
 	if ((result & SURVEY_STUCK) && settings.rescue != RESCUE_OFF &&
-	    clock_now_ns() >= group->rest_until_ns)
-		call_rescue(group, &settings, handler, argument);
+	    look_ns >= group->rest_until_ns)
+		call_rescue(group, &settings, look_ns, handler, argument);
 }
 
 uint64_t guard_look(struct guard *guard, guard_handler handler, void *argument)

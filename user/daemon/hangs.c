@@ -149,8 +149,9 @@ static void report_rescue(struct keeper *keeper, const struct rescue_report *rep
 		group_name(group, name);
 	name_worker(keeper, report->cookie, worker, sizeof(worker));
 	log_line(LOG_PRIORITY_NOTICE,
-		 "%s: rescued %u connections from the queue of %s, slot %u, in %.1f ms", name,
-		 report->queued_before, worker, report->slot, (double)report->duration_ns / 1e6);
+		 "%s: rescued %u connection%s from the queue of %s, slot %u, in %.1f ms", name,
+		 report->queued_before, report->queued_before == 1 ? "" : "s", worker, report->slot,
+		 (double)report->duration_ns / 1e6);
 }
 
 /* guard_handler */
