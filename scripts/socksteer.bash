@@ -33,6 +33,13 @@ _socksteer_groups() {
 		$2 == "steerable" && $3 ~ /true/ && !all { print group }' | sort -u
 }
 
+# Workers of all steered groups as COMMAND:PID, each once. Names with blanks or worse have to be typed.
+_socksteer_workers() {
+	"$1" status --json 2>/dev/null | awk -F '"' '
+		$2 == "pid" { pid = $3; gsub(/[^0-9]/, "", pid) }
+		$2 == "comm" && pid && $4 ~ /^[A-Za-z0-9._\/-]+$/ { print $4 ":" pid }' | sort -u
+}
+
 # What may stand at a position among the words after the command, options left out.
 _socksteer_arguments() {
 	local program=$1 command=$2 position=$3
@@ -45,6 +52,8 @@ _socksteer_arguments() {
 			_socksteer_groups "$program" status
 		elif [ "$command" = policy ] && [ "$position" -eq 2 ]; then
 			_socksteer_policies "$program"
+		elif [[ $command =~ ^(drain|resume|weight|rescue)$ ]]; then
+			[ "$position" -ne 2 ] || _socksteer_workers "$program"
 		else
 			_socksteer_settings "$program" "$command"
 		fi

@@ -90,6 +90,7 @@ Test(cli, help_lists_every_command)
 		"  drain    give a worker no new connections, and let it finish those it holds\n"
 		"  resume   give a draining worker connections again\n"
 		"  weight   set the share of a worker relative to the others\n"
+		"  rescue   move what waits for a worker that hangs to other workers\n"
 		"  audit    compare the counters with the kernel's sockets\n"
 		"  run      keep groups steered while listeners come and go\n"
 		"  version  print the version\n"
@@ -276,6 +277,9 @@ struct bad_case {
 	"[--netns INODE|PATH]"
 #define WEIGHT_USAGE                                                                               \
 	"; usage: socksteer weight GROUP WORKER WEIGHT [--pid PID] [--netns INODE|PATH]"
+#define RESCUE_USAGE                                                                               \
+	"; usage: socksteer rescue GROUP WORKER [--json] [--pid PID] [--netns INODE|PATH]"
+
 #define NO_WORKER                                                                                  \
 	" is not a worker; a worker is a slot, a pid or COMMAND:PID, such as 0, 4211 or "          \
 	"nginx:4211"
@@ -372,6 +376,8 @@ static const struct bad_case bad_cases[] = {
 	{ "socksteer resume 80 1 --wait",
 	  "resume: there is no option \"--wait\"; it takes --pid, --netns, --help" },
 	{ "socksteer resume 80 slot:x", "\"slot:x\"" NO_WORKER },
+	{ "socksteer rescue 80", "rescue: too few arguments" RESCUE_USAGE },
+	{ "socksteer rescue 80 nginx", "\"nginx\"" NO_WORKER },
 	{ "socksteer weight 80 1", "weight: too few arguments" WEIGHT_USAGE },
 	{ "socksteer weight 80 1 0", "\"0\"" NO_WEIGHT },
 	{ "socksteer weight 80 1 1001", "\"1001\"" NO_WEIGHT },

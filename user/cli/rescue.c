@@ -14,15 +14,17 @@ const char rescue_help[] =
 	"whatever their clients have sent already. It is for a worker that hangs; the daemon does\n"
 	"the same by itself where the setting \"rescue\" says so.\n"
 	"\n"
-	"It takes a copy of the descriptor of each listener that the worker has in the group,\n"
-	"and calls shutdown() and then listen() on it, some 100 us in all: the kernel migrates\n"
-	"the queue of a listener that shuts, and steer says where to. If the worker calls\n"
-	"accept() at that moment, it gets EINVAL; one that hangs does not. The listener keeps\n"
-	"its address, its options and its epoll registrations, its slot and its counters, and\n"
-	"handshakes that are not finished stay with it. Connections that the worker has accepted\n"
-	"stay its own. Afterwards the counters are audited.\n"
+	"It takes a copy of the descriptor of each listener of the worker with a queue in the\n"
+	"group, and calls shutdown() and then listen() on it, some 100 us in all: the kernel\n"
+	"migrates the queue of a listener that shuts, and steer says where to. If the worker\n"
+	"calls accept() at that moment, it gets EINVAL; one that hangs does not. The listener\n"
+	"keeps its address, options, epoll registrations, slot and counters. Handshakes that are\n"
+	"not finished stay with it, and so does what the worker has accepted. The counters are\n"
+	"audited afterwards. A worker with nothing in its queue is not touched.\n"
 	"\n"
-	"It is refused where no other worker is there to take the connections.\n";
+	"It is refused where no other worker is there to take the connections. If it is killed,\n"
+	"the listener listens nevertheless, at the latest after the next attach or rescue, or\n"
+	"look of the daemon.\n";
 
 const char rescue_option_help[] = "      --json          print JSON\n";
 
