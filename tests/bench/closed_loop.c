@@ -23,22 +23,22 @@ int closed_loop_init(struct closed_loop *loop, const struct load_options *option
 	return loop->epoll_fd < 0 ? -errno : 0;
 }
 
-static void free_list(struct exchange_list *list)
+static void free_list(struct exchange_list *list, int epoll_fd)
 {
 	struct exchange *exchange;
 
 	while ((exchange = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, exchange, link);
-		exchange_done(exchange);
+		exchange_done(exchange, epoll_fd);
 		free(exchange);
 	}
 }
 
 void closed_loop_done(struct closed_loop *loop)
 {
-	free_list(&loop->running);
-	free_list(&loop->held);
-	free_list(&loop->spare);
+	free_list(&loop->running, loop->epoll_fd);
+	free_list(&loop->held, loop->epoll_fd);
+	free_list(&loop->spare, loop->epoll_fd);
 	if (loop->epoll_fd >= 0)
 		close(loop->epoll_fd);
 	loop->epoll_fd = -1;
@@ -55,7 +55,7 @@ static void finish(struct closed_loop *loop, struct exchange *exchange, bool is_
 		TAILQ_INSERT_TAIL(&loop->held, exchange, link);
 		return;
 	}
-	exchange_done(exchange);
+	exchange_done(exchange, loop->epoll_fd);
 	TAILQ_INSERT_HEAD(&loop->spare, exchange, link);
 }
 

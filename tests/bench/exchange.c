@@ -74,7 +74,7 @@ int exchange_begin(struct exchange *exchange, struct target *target, int epoll_f
 	if (!err || err == -EAGAIN)
 		err = watch(exchange, epoll_fd, EPOLL_CTL_ADD);
 	if (err)
-		exchange_done(exchange);
+		exchange_done(exchange, epoll_fd);
 	return err;
 }
 
@@ -126,9 +126,16 @@ int exchange_advance(struct exchange *exchange, int epoll_fd)
 	return err ? err : watch(exchange, epoll_fd, EPOLL_CTL_MOD);
 }
 
-void exchange_done(struct exchange *exchange)
+/*
+ * Closing alone removes it only when nobody else refers to the file at that moment, and whoever looks at
+ * the descriptors of all processes, as socksteer does, refers to it for an instant (epoll(7)). Until
+ * then its events would go on to come.
+ */
+void exchange_done(struct exchange *exchange, int epoll_fd)
 {
-	if (exchange->fd >= 0)
+	if (exchange->fd >= 0) {
+		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, exchange->fd, NULL);
 		close(exchange->fd);
+	}
 	exchange->fd = -1;
 }

@@ -47,8 +47,8 @@ int exchange_begin(struct exchange *exchange, struct target *target, int epoll_f
 /* Goes on after an event. An error ends it: the caller calls exchange_done(). */
 int exchange_advance(struct exchange *exchange, int epoll_fd);
 
-/* Closes the connection, which also removes it from the epoll set. */
-void exchange_done(struct exchange *exchange);
+/* Closes the connection, and removes it from the epoll set. */
+void exchange_done(struct exchange *exchange, int epoll_fd);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t now_ns(void);

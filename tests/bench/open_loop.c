@@ -46,7 +46,7 @@ static struct exchange *exchange_take(struct open_loop *loop)
 
 static void finish(struct open_loop *loop, struct exchange *exchange)
 {
-	exchange_done(exchange);
+	exchange_done(exchange, loop->epoll_fd);
 	TAILQ_REMOVE(&loop->running, exchange, link);
 	TAILQ_INSERT_HEAD(&loop->spare, exchange, link);
 }
