@@ -135,6 +135,9 @@ await_steered() {
 
 daemon_stop() {
 	local tries
+	# Where it was killed and started again, and not here.
+	[ ! -s "$work/daemon" ] || daemon=$(cat "$work/daemon")
+	rm -f "$work/daemon"
 	[ -n "$daemon" ] || return 0
 	kill "$daemon" 2>/dev/null || true
 	for ((tries = 0; tries < 50; tries++)); do
@@ -164,14 +167,19 @@ status_sum() {
 	status_get "[.listeners[].$1 | numbers] | if length > 0 then add | tostring else null end"
 }
 
-# accepted_of PID: the client addresses of connections that the process has accepted, one a line. Those that wait in
-# an accept queue belong to nobody yet.
-accepted_of() {
-	find "/proc/$1/fd" -lname 'socket:*' -printf '%l\n' 2>/dev/null | tr -dc '0-9\n' >"$work/inodes.$1"
-	ss -tneH state established state close-wait "sport = :$port" | awk -v inodes="$work/inodes.$1" '
-		BEGIN { while ((getline inode <inodes) > 0) owned[inode] = 1 }
-		match($0, /ino:[0-9]+/) && substr($0, RSTART + 4, RLENGTH - 4) in owned { print $4 }'
-	rm "$work/inodes.$1"
+# accepted_note PID FILE: takes down, quickly, what accepted_read prints later
+accepted_note() {
+	find "/proc/$1/fd" -lname 'socket:*' -printf '%l\n' >"$2.fds" 2>/dev/null || true
+	ss -tneH state established state close-wait "sport = :$port" >"$2.sockets"
+}
+
+# accepted_read FILE: the client addresses of connections that the process had accepted, one a line. Those that wait
+# in an accept queue belong to nobody yet.
+accepted_read() {
+	awk -F '[][]' 'FILENAME ~ /[.]fds$/ { owned[$2] = 1; next }
+		{ split($0, field, " "); match($0, /ino:[0-9]+/) }
+		substr($0, RSTART + 4, RLENGTH - 4) in owned { print field[5] }' "$1.fds" "$1.sockets"
+	rm "$1.fds" "$1.sockets"
 }
 
 now() {
