@@ -79,7 +79,7 @@ static __always_inline void candidate_read_live(__u64 sk, __u32 slot, const stru
 		return;
 	member_look(slot, sk, wait.state, queue.queued);
 	candidate->away_ns = member->away_ns;
-	candidate->is_stuck = member->stuck_ns != 0;
+	candidate->is_stuck = member_is_stuck(member);
 }
 
 /* The rank stands for what the worker holds where even a short list has too many counters. */

@@ -36,11 +36,12 @@
 #define PACE_FADE_SHIFT 6
 
 /*
- * A stuck worker whose queue was emptied, and that is not seen waiting, may be well and just busy. It is
- * tried again after the first time, and after twice as long whenever that went wrong.
+ * A stuck worker whose queue was emptied, and that is not seen waiting, may be well and just busy. So it is
+ * tried: it may be chosen, and is well when it accepts in time. The first trial comes this long after it
+ * was found stuck, each of the next ones after a pause of twice as long, up to a limit.
  */
 #define TRIAL_NS 1000000000ull
-#define MAX_TRIALS 5
+#define MAX_TRIAL_SHIFT 5
 
 static __always_inline __u64 time_since(__u64 now, __u64 then)
 {
@@ -117,14 +118,20 @@ static __always_inline void become_stuck(struct member *member, const struct set
 	report_member(current, member, EVENT_STUCK, now);
 }
 
-/* It takes connections again, slowly at first: all the others have waited for it to be the emptiest. */
+static __always_inline void ramp_up(struct member *member, struct settings *current, __u64 now)
+{
+	member->ramp_ns = now;
+	current->last_ramp_ns = now;
+}
+
+/* It takes connections again, slowly at first: it is the emptiest, and all would go to it. */
 static __always_inline void recover(struct member *member, struct settings *current, __u64 stuck_ns,
 				    __u64 now)
 {
 	if (__sync_val_compare_and_swap(&member->stuck_ns, stuck_ns, 0) != stuck_ns)
 		return;
-	member->ramp_ns = now;
-	current->last_ramp_ns = now;
+	member->trials = 0;
+	ramp_up(member, current, now);
 	report_member(current, member, EVENT_RECOVERED, now);
 }
 
@@ -139,12 +146,16 @@ static __always_inline void note_head(struct member *member, struct settings *cu
 		note_pace(member, current, time_since(now, member->head_since_ns));
 	member->head = head;
 	member->head_since_ns = now;
-	if (!was_accepted)
-		return;
-	if (member->nr_trials)
-		member->nr_trials = 0;
-	if (stuck_ns)
+	if (was_accepted && stuck_ns)
 		recover(member, current, stuck_ns, now);
+}
+
+/* When the next trial is due, after the listener was found stuck: 1, 3, 7, 15, 31, 63, 95 s and so on. */
+static __always_inline __u64 trial_due_ns(__u32 nr_trials)
+{
+	__u32 shift = nr_trials < MAX_TRIAL_SHIFT ? nr_trials : MAX_TRIAL_SHIFT;
+
+	return TRIAL_NS * ((2ull << shift) - 1 + ((__u64)(nr_trials - shift) << shift));
 }
 
 /* Its queue was emptied, by a rescue. Does the worker live? */
@@ -152,16 +163,29 @@ static __always_inline void look_for_life(struct member *member, struct settings
 					  __u32 state, __u64 now)
 {
 	__u64 stuck_ns = member->stuck_ns, took = time_since(now, stuck_ns);
+	__u32 trials = member->trials;
 
 	if (state == STATE_IDLE) {
 		note_pace(member, current, took + current->stuck_after_ns);
-		member->nr_trials = 0;
 		recover(member, current, stuck_ns, now);
-	} else if (took > TRIAL_NS << (member->nr_trials & 7)) {
-		if (member->nr_trials < MAX_TRIALS)
-			member->nr_trials++;
-		recover(member, current, stuck_ns, now);
+	} else if (!(trials & MEMBER_ON_TRIAL) && took >= trial_due_ns(trials)) {
+		member->trials = (trials + 1) | MEMBER_ON_TRIAL;
+		ramp_up(member, current, now);
 	}
+}
+
+static __always_inline void note_overdue(struct member *member, const struct settings *current,
+					 __u64 now)
+{
+	if (!member->stuck_ns)
+		become_stuck(member, current, now);
+	else if (member->trials & MEMBER_ON_TRIAL)
+		member->trials &= ~MEMBER_ON_TRIAL;
+}
+
+static __always_inline bool member_is_stuck(const struct member *member)
+{
+	return member->stuck_ns && !(member->trials & MEMBER_ON_TRIAL);
 }
 
 /*
@@ -186,8 +210,8 @@ __noinline int member_look(__u32 slot, __u64 sk, __u32 state, __u32 queued)
 		note_head(member, current, head, now);
 	else if (member->stuck_ns && !head)
 		look_for_life(member, current, state, now);
-	else if (!member->stuck_ns && is_overdue(member, current, now))
-		become_stuck(member, current, now);
+	else if (is_overdue(member, current, now))
+		note_overdue(member, current, now);
 	return 0;
 }
 

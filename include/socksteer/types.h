@@ -107,6 +107,9 @@ struct conn_owner {
 	__u32 pass; /* the audit that counted it last */
 };
 
+/* In trials: a stuck listener that may be chosen, to see whether it accepts. */
+#define MEMBER_ON_TRIAL (1u << 31)
+
 /*
  * members (one map per group): slot -> who sits there, and what looks at its listener have seen. Written
  * by user space when a listener joins; from then on, each part by who is named. All times are
@@ -130,7 +133,7 @@ struct member {
 	__u32 rescues_in_window; /* user */
 	__u32 nr_rescues; /* user: monotonic */
 	__u32 nr_stuck; /* kernel: monotonic */
-	__u32 nr_trials; /* kernel: how often in a row it was tried again, and was stuck again */
+	__u32 trials; /* kernel: how often it was tried again since it is stuck, and MEMBER_ON_TRIAL */
 	/*
 	 * user: a rescue in progress. The descriptor of this process is the listener, which is to listen
 	 * again with this backlog, whatever happens to the rescuer. pid 0: none.

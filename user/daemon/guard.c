@@ -133,12 +133,13 @@ int guard_set_groups(struct guard *guard, const struct pinned *pinned)
 
 /*
  * One that was found stuck just now waits for the next look, which its event brings about at once: so the
- * log tells the hang before the rescue.
+ * log tells the hang before the rescue. And one that is tried has its time to accept.
  */
 static bool is_for_rescue(const struct settings *settings, const struct member *member,
 			  uint64_t look_ns)
 {
-	if (!member->cookie || !member->stuck_ns || !member->head || member->stuck_ns >= look_ns)
+	if (!member->cookie || !member->stuck_ns || !member->head || member->stuck_ns >= look_ns ||
+	    member->head_since_ns + settings->stuck_after_ns > look_ns)
 		return false;
 	return settings->rescue == RESCUE_STUCK_UNATTENDED ||
 	       (settings->rescue == RESCUE_STUCK && member->state != STATE_UNATTENDED);

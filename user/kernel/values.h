@@ -25,6 +25,13 @@ int values_read(int map, void *ret_values, size_t value_bytes, uint32_t nr_rows)
 int value_write_part(int map, uint32_t key, size_t value_bytes, size_t offset, const void *part,
 		     size_t part_bytes);
 
+/* Writes the fields of a row of members that lie between these two, both included, and no others. */
+#define MEMBER_WRITE(members, slot, value, first, last)                                            \
+	value_write_part(members, slot, sizeof(struct member), offsetof(struct member, first),     \
+			 (const char *)(value) + offsetof(struct member, first),                   \
+			 offsetof(struct member, last) + sizeof((value)->last) -                   \
+				 offsetof(struct member, first))
+
 /* Sums of per-CPU rows over all possible CPUs. */
 int load_read(int map, uint32_t row, struct load *ret_load);
 int counter_read(int map, uint32_t row, uint64_t *ret_count);

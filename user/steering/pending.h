@@ -13,13 +13,6 @@
 #include "steering/inventory.h"
 #include <stddef.h>
 
-/* Writes the fields of a row that lie between these two, both included, and no others. */
-#define MEMBER_WRITE(members, slot, value, first, last)                                            \
-	value_write_part(members, slot, sizeof(struct member), offsetof(struct member, first),     \
-			 (const char *)(value) + offsetof(struct member, first),                   \
-			 offsetof(struct member, last) + sizeof((value)->last) -                   \
-				 offsetof(struct member, first))
-
 /*
  * From now on this descriptor of that process is to listen, whatever happens. Until the end its worker
  * drains: with another listener in the group it would be given what it does not accept here.

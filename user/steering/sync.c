@@ -191,8 +191,11 @@ static int check_listener(struct sync *sync, const struct listener *listener, ui
 	err = take_worker(sync, listener, &member.worker);
 	if (!err)
 		err = roster_move_listener(sync->roster, member.listener, member.worker);
+	/* No more than that: what looks have seen meanwhile stays. */
 	if (!err)
-		err = write_member(sync, slot, &member);
+		err = MEMBER_WRITE(sync->maps->members, slot, &member, worker, worker);
+	if (!err)
+		sync->members[slot].worker = member.worker;
 	return err ? table_failed(sync, err) : place_listener(sync, listener, slot, false);
 }
 
