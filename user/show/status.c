@@ -94,7 +94,7 @@ static int set_state(struct libscols_line *line, const struct status_listener *l
 	state_text(listener, state);
 	if (listener->draining && !listener->gone)
 		return table_set(line, COLUMN_STATE, "draining");
-	if (listener->slow_start_percent < 100 && !listener->gone)
+	if (listener->slow_start_percent < 100 && !listener->gone && listener->state != STATE_STUCK)
 		return table_set(line, COLUMN_STATE, "%s, slow start %u%%", state,
 				 listener->slow_start_percent);
 	return table_set(line, COLUMN_STATE, "%s", state);
