@@ -4,6 +4,7 @@
  */
 #include "kernel/values.h"
 #include "support/clients.h"
+#include "support/plain_group.h"
 #include "support/sandbox.h"
 #include "support/servers.h"
 #include "support/steered.h"
@@ -12,6 +13,10 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The worker that hangs is the first. */
 #define HUNG 0
@@ -274,4 +279,52 @@ Test(hang, a_worker_that_only_waits_is_never_stuck)
 	cr_expect_eq(member.nr_stuck, 0);
 	cr_expect_eq(member.head, 0);
 	scene_end(&scene);
+}
+
+/* A child that inherits the listeners of the group, and nothing that watches them. */
+static pid_t start_heir(const struct plain_group *group)
+{
+	pid_t pid = fork();
+
+	cr_assert_geq(pid, 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(group->epolls[0]);
+	for (;;)
+		pause();
+}
+
+Test(hang, a_listener_that_only_a_child_of_its_dead_worker_holds_gets_nothing)
+{
+	struct clients clients CLEANUP(clients_done) = {};
+	struct plain_group group;
+	struct steered steered;
+	struct servers servers;
+	struct status status;
+	uint64_t cookie;
+	char address[ENDPOINT_TEXT_BYTES];
+	uint32_t slot;
+	pid_t heir;
+
+	servers_start(&servers, "--workers", "2");
+	endpoint_format(&servers.endpoint, address);
+	plain_group_init(&group, "127.0.0.1", strrchr(address, ':') + 1);
+	plain_group_add_watched(&group, 1, PLAIN_BACKLOG);
+	steer_hangable(&steered, &servers.endpoint, POLICY_LEAST_LOADED);
+	cookie = socket_cookie(group.listeners[0]);
+	slot = slot_of_cookie(&steered, cookie);
+	heir = start_heir(&group);
+	plain_group_close(&group, 0);
+	clients_hold(&clients, &servers.endpoint, 20);
+	cr_expect_eq(steered_held(&steered, slot), 0);
+	steered_status(&steered, &status);
+	cr_expect_eq(status.groups[0].listeners[slot].state, STATE_UNATTENDED);
+	/* The view names who keeps it alive. */
+	cr_expect_eq(status.groups[0].listeners[slot].pid, (uint32_t)heir);
+	status_done(&status);
+	kill(heir, SIGKILL);
+	waitpid(heir, NULL, 0);
+	plain_group_done(&group);
+	steered_done(&steered);
 }
