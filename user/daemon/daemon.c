@@ -3,13 +3,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/churn.h"
-#include "daemon/keeper.h"
+#include "daemon/daemon_state.h"
 #include "daemon/metrics.h"
 #include "daemon/privileges.h"
 #include "daemon/signals.h"
 #include "daemon/timer.h"
-#include "kernel/event_reader.h"
 #include "steering/audit.h"
 
 #include <inttypes.h>
@@ -17,21 +15,6 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
-
-/*
- * Changes come in bursts: a restart opens and closes many listeners at once. The first change of a
- * burst is acted upon after SETTLE_USEC, so that its companions are in the same scan; and once more
- * after CHECK_USEC, when the new workers watch their listeners.
- */
-#define SETTLE_USEC 1000
-#define CHECK_USEC 100000
-
-/*
- * A member that no scan finds, because its worker is just starting, is looked for again after this, and
- * each time after twice as long; what is hidden for longer than the last is left to the next event.
- */
-#define RETRY_USEC 4000
-#define RETRY_LAST_USEC 4000000
 
 /* How often a look is taken at what no event tells, see watch.h. */
 #define LOOK_USEC 500000
@@ -48,26 +31,6 @@
 #define EXACT_USEC 1
 #define LATE_USEC (LOOK_USEC / 4)
 
-struct daemon {
-	struct keeper *keeper; /* owned */
-	struct event_reader *reader; /* owned; NULL while nothing is pinned */
-	struct metrics *metrics; /* owned; NULL without */
-	sd_event *loop; /* owned */
-	sd_event_source *readable; /* owned, of the reader */
-	sd_event_source *settle; /* owned timers */
-	sd_event_source *check;
-	sd_event_source *look;
-	sd_event_source *audit;
-	sd_event_source *queues;
-	uint64_t retry_usec; /* the next retry's delay */
-	uint64_t audit_usec; /* processor time that the last audit took, all its steps */
-	struct churn churn;
-	/* Of the events that are being read. */
-	bool changed; /* a listener of concern came or went */
-	bool arrived; /* something waits in a queue that nobody looks at */
-	bool stuck; /* a listener is stuck */
-};
-
 static void daemon_done(struct daemon *daemon)
 {
 	sd_event_source_unref(daemon->readable);
@@ -82,101 +45,9 @@ static void daemon_done(struct daemon *daemon)
 	keeper_free(daemon->keeper);
 }
 
-/* Not before the allowance lets it. */
-static uint64_t allowed_usec(struct daemon *daemon, uint64_t delay_usec)
-{
-	uint64_t least_usec = (churn_delay_ns(&daemon->churn, clock_now_ns()) + 999) / 1000;
-
-	return delay_usec > least_usec ? delay_usec : least_usec;
-}
-
-/*
- * An update soon, or when the allowance lets it. While it has to wait, the events wait too, in the
- * ring: reading them one by one would cost as much again.
- */
-static int plan_update(struct daemon *daemon)
-{
-	uint64_t delay_usec = allowed_usec(daemon, SETTLE_USEC), now, planned = 0;
-
-	if (churn_begins_to_bite(&daemon->churn, clock_now_ns()))
-		keeper_remark_churn(daemon->keeper, &daemon->churn);
-	if (delay_usec > SETTLE_USEC)
-		sd_event_source_set_enabled(daemon->readable, SD_EVENT_OFF);
-	if (timer_is_running(daemon->settle) &&
-	    sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now) >= 0 &&
-	    sd_event_source_get_time(daemon->settle, &planned) >= 0 && planned <= now + delay_usec)
-		return 0;
-	return timer_start(daemon->settle, delay_usec);
-}
-
-/* A listener came or went somewhere on the machine, or steer found out something. */
-static void on_event(const struct event *event, void *argument)
-{
-	struct daemon *daemon = argument;
-
-	if (event->kind == EVENT_ARRIVAL) {
-		daemon->arrived = true;
-		return;
-	}
-	if (event->kind == EVENT_STUCK || event->kind == EVENT_RECOVERED) {
-		keeper_report_hang(daemon->keeper, event);
-		daemon->stuck |= event->kind == EVENT_STUCK;
-		return;
-	}
-	if (!keeper_take_event(daemon->keeper, event))
-		return;
-	daemon->retry_usec = RETRY_USEC;
-	churn_count(&daemon->churn, event);
-	daemon->changed = true;
-}
-
-/* True if something changed that an update has to look at. */
-static bool read_events(struct daemon *daemon)
-{
-	daemon->changed = false;
-	daemon->arrived = false;
-	daemon->stuck = false;
-	/* A ring that was full has lost events, perhaps one of ours. */
-	return event_reader_drain(daemon->reader) >= EVENTS_FULL || daemon->changed;
-}
-
-static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *argument)
-{
-	struct daemon *daemon = argument;
-	int err = 0;
-
-	(void)source;
-	(void)fd;
-	(void)revents;
-	if (read_events(daemon))
-		err = plan_update(daemon);
-	if (err >= 0 && daemon->stuck)
-		err = timer_start(daemon->queues, 0);
-	else if (err >= 0 && daemon->arrived && !timer_is_running(daemon->queues))
-		err = timer_start(daemon->queues, keeper_queue_delay(daemon->keeper));
-	return err;
-}
-
 static void notify_status(const struct daemon *daemon)
 {
 	sd_notifyf(0, "STATUS=steering %zu groups", keeper_nr_steered(daemon->keeper));
-}
-
-static int open_reader(struct daemon *daemon)
-{
-	int err;
-
-	daemon->readable = sd_event_source_disable_unref(daemon->readable);
-	event_reader_free(daemon->reader);
-	daemon->reader = NULL;
-	if (keeper_get_events(daemon->keeper) < 0)
-		return 0;
-	err = event_reader_new(keeper_get_events(daemon->keeper), on_event, daemon,
-			       &daemon->reader);
-	if (err)
-		return err;
-	return sd_event_add_io(daemon->loop, &daemon->readable, event_reader_get_fd(daemon->reader),
-			       EPOLLIN, on_readable, daemon);
 }
 
 static uint64_t audit_soon_usec(const struct daemon *daemon)
@@ -205,7 +76,7 @@ static int retry_later(struct daemon *daemon)
 
 	if (daemon->retry_usec > RETRY_LAST_USEC)
 		return 0;
-	delay_usec = allowed_usec(daemon, daemon->retry_usec);
+	delay_usec = daemon_allowed_usec(daemon, daemon->retry_usec);
 	daemon->retry_usec *= 2;
 	return timer_start(daemon->settle, delay_usec);
 }
@@ -233,22 +104,10 @@ static int update(struct daemon *daemon)
 	return keeper_wants_audit(daemon->keeper) ? audit_soon(daemon) : 0;
 }
 
-/* The events that had to wait: the update that comes now is for all of them. */
-static int read_waiting_events(struct daemon *daemon)
-{
-	int enabled = SD_EVENT_ON;
-
-	if (!daemon->readable || sd_event_source_get_enabled(daemon->readable, &enabled) < 0 ||
-	    enabled == SD_EVENT_ON)
-		return 0;
-	read_events(daemon);
-	return sd_event_source_set_enabled(daemon->readable, SD_EVENT_ON);
-}
-
 static int on_settle(sd_event_source *source, uint64_t usec, void *argument)
 {
 	struct daemon *daemon = argument;
-	int err = read_waiting_events(daemon);
+	int err = daemon_read_waiting(daemon);
 
 	(void)source;
 	(void)usec;
@@ -260,7 +119,7 @@ static int on_settle(sd_event_source *source, uint64_t usec, void *argument)
 static int on_check(sd_event_source *source, uint64_t usec, void *argument)
 {
 	struct daemon *daemon = argument;
-	uint64_t delay_usec = allowed_usec(daemon, 0);
+	uint64_t delay_usec = daemon_allowed_usec(daemon, 0);
 
 	(void)usec;
 	return delay_usec ? timer_start(source, delay_usec) : update(daemon);
@@ -279,7 +138,7 @@ static int on_look(sd_event_source *source, uint64_t usec, void *argument)
 		break;
 	case WATCH_PINS:
 		keeper_reopen(daemon->keeper);
-		err = open_reader(daemon);
+		err = daemon_open_reader(daemon);
 		if (err >= 0)
 			err = update(daemon);
 		break;
@@ -289,7 +148,7 @@ static int on_look(sd_event_source *source, uint64_t usec, void *argument)
 	}
 	/* What failed is tried at the next look: a timer whose handler fails would never run again. */
 	if (err >= 0 && !daemon->readable)
-		err = open_reader(daemon);
+		err = daemon_open_reader(daemon);
 	if (err < 0)
 		log_line(LOG_PRIORITY_ERROR, "cannot follow the events: %s", strerror(-err));
 	return timer_start(source, LOOK_USEC);
@@ -338,7 +197,7 @@ static int reload(struct daemon *daemon)
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_ns() / 1000);
 	if (keeper_reload(daemon->keeper, &failure))
 		log_line(LOG_PRIORITY_ERROR, "%s", failure.message);
-	err = open_reader(daemon);
+	err = daemon_open_reader(daemon);
 	if (err >= 0)
 		err = update(daemon);
 	sd_notify(0, "READY=1");
@@ -380,7 +239,7 @@ static int build_loop(struct daemon *daemon)
 	if (err >= 0)
 		err = add_timers(daemon);
 	if (err >= 0)
-		err = open_reader(daemon);
+		err = daemon_open_reader(daemon);
 	if (err >= 0 && daemon->metrics)
 		err = metrics_serve(daemon->metrics, daemon->loop, daemon->keeper);
 	if (err >= 0)
