@@ -16,6 +16,7 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 /* Where the program has the descriptor, far above those that it opens itself. */
 #define NOTIFICATIONS_FD 500
@@ -92,15 +93,42 @@ void supervised_start_list(struct supervised *ret_supervised, const char *const 
 	cr_assert(wait_until(has_notifications, ret_supervised, DEADLINE_MS));
 }
 
-bool supervised_next(struct supervised *supervised)
+/*
+ * Before Linux 6.11 a process counts as a user of its filter until somebody has waited for it, so this
+ * waits for the program as soon as it has ended. A child that outlives it is init's.
+ */
+static void reap(struct supervised *supervised)
+{
+	pid_t pid = supervised->program.pid;
+
+	if (!supervised->has_ended)
+		supervised->has_ended = waitpid(pid, &supervised->wait_status, WNOHANG) == pid;
+}
+
+static bool has_news(void *argument)
+{
+	struct supervised *supervised = argument;
+	struct pollfd input = { .fd = supervised->notifications, .events = POLLIN };
+
+	reap(supervised);
+	return poll(&input, 1, 0) == 1;
+}
+
+/* True if somebody stopped; false if there is nobody any more who could. */
+static bool await_news(struct supervised *supervised)
 {
 	struct pollfd input = { .fd = supervised->notifications, .events = POLLIN };
+
+	cr_assert(wait_until(has_news, supervised, DEADLINE_MS), "nobody stops, and nobody ends");
+	cr_assert_eq(poll(&input, 1, 0), 1);
+	return input.revents & POLLIN;
+}
+
+bool supervised_next(struct supervised *supervised)
+{
 	struct seccomp_notif notification;
 
-	for (;;) {
-		cr_assert_eq(poll(&input, 1, DEADLINE_MS), 1, "nobody stops, and nobody ends");
-		if (!(input.revents & POLLIN))
-			return false;
+	while (await_news(supervised)) {
 		memset(&notification, 0, sizeof(notification));
 		/* Who stopped may have been ended meanwhile. */
 		if (ioctl(supervised->notifications, SECCOMP_IOCTL_NOTIF_RECV, &notification))
@@ -110,6 +138,7 @@ bool supervised_next(struct supervised *supervised)
 		supervised->number = notification.data.nr;
 		return true;
 	}
+	return false;
 }
 
 void supervised_let(const struct supervised *supervised)
@@ -147,7 +176,12 @@ void supervised_run_on(struct supervised *supervised)
 
 void supervised_wait(struct supervised *supervised, struct said *ret_said)
 {
-	program_wait(&supervised->program, ret_said);
+	/* Newer kernels say that it is no user any more a moment before it can be waited for. */
+	if (!supervised->has_ended)
+		cr_assert_eq(waitpid(supervised->program.pid, &supervised->wait_status, 0),
+			     supervised->program.pid);
+	supervised->has_ended = true;
+	program_collect(&supervised->program, supervised->wait_status, ret_said);
 	cleanup_fd(&supervised->notifications);
 	supervised->notifications = -1;
 }

@@ -18,6 +18,8 @@
 struct supervised {
 	struct program program;
 	int notifications; /* owned */
+	bool has_ended; /* the program; a child of it may live on */
+	int wait_status; /* once it has ended */
 	/* The call before which somebody stopped. */
 	uint64_t id;
 	pid_t pid; /* the program, or a child of it */

@@ -54,7 +54,7 @@ static int rescue_all(const struct session *session, const struct pinned_group *
 	size_t i;
 	int err;
 
-	rescue->listeners = calloc(view->nr_listeners, sizeof(*rescue->listeners));
+	rescue->listeners = calloc(view->nr_listeners + 1, sizeof(*rescue->listeners));
 	if (!rescue->listeners)
 		return failure_set(failure, EXIT_FAILED, ENOMEM, "out of memory");
 	for (i = 0; i < view->nr_listeners; i++) {
