@@ -196,7 +196,6 @@ Test(hang, in_a_large_group_a_hung_worker_is_passed_over_too)
 
 Test(hang, when_all_hang_connections_are_accepted_and_spread)
 {
-	struct clients more CLEANUP(clients_done) = {};
 	uint64_t held[3];
 	struct scene scene;
 	uint32_t slot;
@@ -265,7 +264,6 @@ Test(hang, a_slow_worker_is_called_stuck_once_and_then_known)
 
 Test(hang, a_worker_that_only_waits_is_never_stuck)
 {
-	struct clients clients CLEANUP(clients_done) = {};
 	struct member member;
 	struct scene scene;
 	uint32_t result;

@@ -76,10 +76,13 @@ int clear_group(const char *folder, const struct inventory *inventory, const str
 int clear_everything(const struct inventory *inventory, struct failure *failure)
 {
 	const struct tables none = TABLES_NONE;
+	struct failure ignored = {};
 	char **folders = NULL;
 	size_t nr_folders = 0, i;
 	int first, err;
 
+	/* After this nothing tells any more that a killed rescue left a listener shut. */
+	rescue_finish_all(&ignored);
 	first = pins_list(&folders, &nr_folders);
 	if (first)
 		return pins_refuse(NULL, first, failure);

@@ -137,7 +137,11 @@ static void advance(struct server *server, struct connection *connection)
 		now = CONNECTION_END;
 	if (now != CONNECTION_END)
 		return;
-	/* The epoll set forgets a descriptor by itself when it closes. */
+	/*
+	 * An epoll set forgets a descriptor by itself only when nobody else has a reference to the file, and
+	 * a tool that looks at all files of the machine has one for a moment.
+	 */
+	epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, connection->fd, NULL);
 	connection_done(connection);
 	connection_give_back(server, connection);
 	if (!server->is_accepting)
