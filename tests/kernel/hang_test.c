@@ -12,6 +12,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -282,15 +283,25 @@ Test(hang, a_worker_that_only_waits_is_never_stuck)
 /* A child that inherits the listeners of the group, and nothing that watches them. */
 static pid_t start_heir(const struct plain_group *group)
 {
-	pid_t pid = fork();
+	int ends[2];
+	pid_t pid;
+	char word;
 
+	cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
 	cr_assert_geq(pid, 0);
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close(group->epolls[0]);
-	for (;;)
-		pause();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(group->epolls[0]);
+		if (write(ends[1], "", 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	cr_assert_eq(read(ends[0], &word, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+	return pid;
 }
 
 Test(hang, a_listener_that_only_a_child_of_its_dead_worker_holds_gets_nothing)
