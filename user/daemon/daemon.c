@@ -11,6 +11,7 @@
 #include "steering/audit.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
@@ -185,6 +186,8 @@ static int on_audit(sd_event_source *source, uint64_t usec, void *argument)
 		delay_usec = audit_soon_usec(daemon);
 	if (err < 0)
 		log_line(LOG_PRIORITY_ERROR, "cannot plan the next look: %s", strerror(-err));
+	/* Loading programs takes megabytes for a moment, which the allocator would keep. */
+	malloc_trim(0);
 	return timer_start(source, delay_usec);
 }
 
