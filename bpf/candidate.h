@@ -63,7 +63,7 @@ static __always_inline bool candidate_begin(const struct settings *current, __u3
 	return true;
 }
 
-static __always_inline void candidate_read_live(__u64 sk, __u32 slot, const struct member *member,
+static __always_inline void candidate_read_live(__u64 sk, __u32 slot, struct member *member,
 						struct policy_candidate *candidate)
 {
 	struct listener_queue queue;
@@ -75,9 +75,7 @@ static __always_inline void candidate_read_live(__u64 sk, __u32 slot, const stru
 	candidate->queued = queue.queued;
 	candidate->backlog = queue.backlog;
 	candidate->state = wait.state;
-	if (!member_wants_look(member, wait.state, queue.queued))
-		return;
-	member_look(slot, sk, wait.state, queue.queued);
+	member_glance(slot, sk, member, wait.state, queue.queued);
 	candidate->away_ns = member->away_ns;
 	candidate->is_stuck = member_is_stuck(member);
 }

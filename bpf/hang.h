@@ -66,18 +66,19 @@ static __noinline void report_member(const struct settings *current, const struc
 	bpf_ringbuf_submit(event, 0);
 }
 
-static __always_inline void note_away(struct member *member, bool is_away, __u64 now)
+static __always_inline void forget_away(struct member *member)
+{
+	if (!member->away_seen_ns)
+		return;
+	member->away_seen_ns = 0;
+	member->away_ns = 0;
+}
+
+static __always_inline void note_away(struct member *member, __u64 now)
 {
 	__u64 gap = time_since(now, member->away_seen_ns);
 
-	if (!is_away) {
-		if (member->away_since_ns) {
-			member->away_since_ns = 0;
-			member->away_ns = 0;
-		}
-		return;
-	}
-	if (!member->away_since_ns || gap > AWAY_BREAK_NS) {
+	if (!member->away_seen_ns || gap > AWAY_BREAK_NS) {
 		member->away_since_ns = now;
 		member->away_ns = 0;
 	} else {
@@ -188,11 +189,12 @@ static __always_inline bool member_is_stuck(const struct member *member)
 	return member->stuck_ns && !(member->trials & MEMBER_ON_TRIAL);
 }
 
-/*
- * One look at the listener in a slot, whose live state was just read. A global function, to keep it off
- * the usual path: a listener that is waited for, and has nothing queued, needs none unless something was
- * remembered of it.
- */
+static __always_inline bool is_away(__u32 state)
+{
+	return state == STATE_BUSY || state == STATE_UNATTENDED;
+}
+
+/* One look at the listener in a slot, whose live state was just read. */
 __noinline int member_look(__u32 slot, __u64 sk, __u32 state, __u32 queued)
 {
 	struct member *member = bpf_map_lookup_elem(&members, &slot);
@@ -205,7 +207,11 @@ __noinline int member_look(__u32 slot, __u64 sk, __u32 state, __u32 queued)
 	now = bpf_ktime_get_ns();
 	if (member->state != state)
 		member->state = state;
-	note_away(member, state == STATE_BUSY || state == STATE_UNATTENDED, now);
+	member->look_tick = (__u32)bpf_jiffies64();
+	if (is_away(state))
+		note_away(member, now);
+	else
+		forget_away(member);
 	if (head != member->head)
 		note_head(member, current, head, now);
 	else if (member->stuck_ns && !head)
@@ -215,11 +221,22 @@ __noinline int member_look(__u32 slot, __u64 sk, __u32 state, __u32 queued)
 	return 0;
 }
 
-static __always_inline bool member_wants_look(const struct member *member, __u32 state,
-					      __u32 queued)
+/*
+ * The same for steer, which may come by many thousand times a second: a listener that is waited for and
+ * has nothing queued needs no look unless something was remembered of it, and nobody needs two looks in
+ * one tick, some milliseconds. The helper for that is not even a call, where programs are compiled.
+ */
+static __always_inline void member_glance(__u32 slot, __u64 sk, struct member *member, __u32 state,
+					  __u32 queued)
 {
-	return queued || state == STATE_BUSY || state == STATE_UNATTENDED || member->head ||
-	       member->away_since_ns || member->stuck_ns;
+	bool is_quiet = !queued && !is_away(state);
+
+	if (is_quiet)
+		forget_away(member);
+	if (is_quiet && !member->head && !member->stuck_ns)
+		return;
+	if (member->look_tick != (__u32)bpf_jiffies64())
+		member_look(slot, sk, state, queued);
 }
 
 #endif

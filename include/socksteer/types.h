@@ -108,7 +108,7 @@ struct conn_owner {
 };
 
 /* In trials: a stuck listener that may be chosen, to see whether it accepts. */
-#define MEMBER_ON_TRIAL (1u << 31)
+#define MEMBER_ON_TRIAL (1u << 15)
 
 /*
  * members (one map per group): slot -> who sits there, and what looks at its listener have seen. Written
@@ -122,18 +122,20 @@ struct member {
 	__u32 listener; /* user: row of listener_info */
 	__u64 head; /* kernel: identity of the first connection in its queue, 0 for none */
 	__u64 head_since_ns; /* kernel: since when that one is the first */
-	__u64 away_since_ns; /* kernel: since when its worker was found not waiting, busy or unattended */
-	__u64 away_seen_ns; /* kernel: when it was found so last */
-	__u64 away_ns; /* kernel: a duration, how much of the time since then is certain */
+	__u64 away_seen_ns; /* kernel: when its worker was found not waiting last, busy or unattended */
+	__u64 away_ns; /* kernel: a duration, for how long it is certain to have been so */
 	__u64 stuck_ns; /* kernel: when it was found stuck */
+	__u32 look_tick; /* kernel: jiffies of the last look, the lower half */
+	__u32 state; /* kernel: enum worker_state, as the last look found it */
 	__u64 cookie; /* user: SO_COOKIE of the listener, 0 means an empty slot */
 	__u64 joined_ns; /* user: when it got its slot */
 	__u64 pace_ns; /* kernel: a duration, how long a head takes to move when the worker is well */
+	__u64 away_since_ns; /* kernel: when the row of looks began that all found it away */
 	__u64 rescue_window_ns; /* user: when the present minute of rescues began */
-	__u32 rescues_in_window; /* user */
 	__u32 nr_rescues; /* user: monotonic */
+	__u16 rescues_in_window; /* user */
+	__u16 trials; /* kernel: how often it was tried again since it is stuck, and MEMBER_ON_TRIAL */
 	__u32 nr_stuck; /* kernel: monotonic */
-	__u32 trials; /* kernel: how often it was tried again since it is stuck, and MEMBER_ON_TRIAL */
 	/*
 	 * user: a rescue in progress. The descriptor of this process is the listener, which is to listen
 	 * again with this backlog, whatever happens to the rescuer. pid 0: none.
@@ -141,7 +143,6 @@ struct member {
 	__u32 rescue_pid;
 	__u32 rescue_fd;
 	__u32 rescue_backlog;
-	__u32 state; /* kernel: enum worker_state, as the last look found it */
 };
 
 enum policy {

@@ -202,7 +202,7 @@ static void count_rescue(const struct rescue *rescue, uint64_t now_ns)
 
 	rescue_note(&member, now_ns);
 	MEMBER_WRITE(rescue->pinned->maps.members, rescue->slot, &member, rescue_window_ns,
-		     nr_rescues);
+		     rescues_in_window);
 }
 
 /* The listener is shut for some of this, so nothing that can wait is done here but what it needs. */
