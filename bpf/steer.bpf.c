@@ -89,7 +89,9 @@ static __always_inline bool choice_begin(struct choice *choice)
  */
 static __always_inline __u64 ramp_now(const struct settings *current, struct scratch *scratch)
 {
-	__u64 end = current->last_ramp_ns + current->slow_start_ns, now;
+	const __u32 row = 0;
+	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &row);
+	__u64 end = alarm ? alarm->last_ramp_ns + current->slow_start_ns : 0, now;
 
 	if (end == scratch->settled_ns)
 		return 0;

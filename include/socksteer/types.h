@@ -107,6 +107,10 @@ struct conn_owner {
 	__u32 pass; /* the audit that counted it last */
 };
 
+/* More often than this in a minute a listener is not rescued without being asked to. */
+#define MAX_RESCUES_IN_WINDOW 6
+#define RESCUE_WINDOW_NS 60000000000ull
+
 /* In trials: a stuck listener that may be chosen, to see whether it accepts. */
 #define MEMBER_ON_TRIAL (1u << 15)
 
@@ -114,7 +118,7 @@ struct conn_owner {
  * members (one map per group): slot -> who sits there, and what looks at its listener have seen. Written
  * by user space when a listener joins; from then on, each part by who is named. All times are
  * CLOCK_MONOTONIC, in nanoseconds, 0 for never or not now. The first 64 bytes, one cache line, are all
- * that a run needs of a listener with which all is well.
+ * that a run needs of a listener with which all is well; of a stuck one it reads trials too.
  */
 struct member {
 	__u64 ramp_ns; /* user, kernel: when its slow start began, by joining or by recovering */
@@ -154,7 +158,7 @@ enum policy {
 	NR_POLICIES,
 };
 
-/* settings (one map per group, one row): read on every run. Written by user space, but for last_ramp_ns. */
+/* settings (one map per group, one row): read on every run. Written by user space only. */
 struct settings {
 	__u32 policy; /* enum policy */
 	__u32 nr_slots; /* slots 0..nr_slots-1 may hold listeners */
@@ -162,7 +166,6 @@ struct settings {
 	__u32 v6only; /* the listeners take no IPv4 */
 	__u64 refresh_ns; /* how long a CPU relies on its snapshot before it starts a new pass */
 	__u64 slow_start_ns; /* a listener that joins reaches its full share after this; 0 at once */
-	__u64 last_ramp_ns; /* kernel too: when the last slow start began; 0 if none did */
 	__u64 stuck_after_ns; /* a queue whose head has not moved for this is stuck */
 	/* Which group this is, for people and for a later attach. */
 	__u8 address[16]; /* network order; IPv4 in the first four bytes */
@@ -184,12 +187,14 @@ enum rescue_mode {
 };
 
 /*
- * alarms (one map per group, one row): whether somebody looks at the queues. A run of steer that finds it
- * off turns it on and reports EVENT_ARRIVAL; who looks turns it off when nothing waits any more.
+ * alarms (one map per group, one row): what the kernel and user space tell each other. A run of steer that
+ * finds armed off turns it on and reports EVENT_ARRIVAL; who looks at the queues turns it off when nothing
+ * waits any more.
  */
 struct alarm {
 	__u32 armed;
 	__u32 reserved;
+	__u64 last_ramp_ns; /* CLOCK_MONOTONIC, when the last slow start began; 0 if none did */
 };
 
 /*

@@ -15,6 +15,7 @@
 #include "support/waiting.h"
 
 #include <criterion/criterion.h>
+#include <stddef.h>
 #include <string.h>
 
 #define NR_QUEUED 5
@@ -35,7 +36,7 @@ Test(guard, what_waits_for_a_hung_worker_is_rescued_without_another_connection)
 
 	hanging_start(&hanging, 0);
 	set(&hanging.scene, "rescue=stuck");
-	set(&hanging.scene, "stuck-after=100ms");
+	set(&hanging.scene, "stuck-after=1s");
 	daemon_start(&daemon, NULL, &hanging.scene, NULL);
 	await_steered_listeners(&hanging.scene, NR_HANGING_WORKERS);
 	hanging_queue(&hanging, NR_QUEUED);
@@ -63,7 +64,7 @@ Test(guard, a_hung_worker_is_named_and_left_alone_when_rescue_is_off)
 	size_t i;
 
 	hanging_start(&hanging, NR_QUEUED);
-	set(&hanging.scene, "stuck-after=100ms");
+	set(&hanging.scene, "stuck-after=1s");
 	daemon_start(&daemon, NULL, &hanging.scene, NULL);
 	daemon_await_said(&daemon, "is stuck: it does not accept what waits in its queue");
 	program_run(&shown, "status", hanging.scene.group, "--netns", hanging.scene.netns);
@@ -76,6 +77,46 @@ Test(guard, a_hung_worker_is_named_and_left_alone_when_rescue_is_off)
 	}
 	hanging_member(&hanging, &member);
 	cr_expect_eq(member.nr_rescues, 0);
+	daemon_stop(&daemon, &said);
+	hanging_done(&hanging);
+}
+
+static bool is_on_trial(void *argument)
+{
+	struct member member;
+
+	hanging_member(argument, &member);
+	return member.trials & MEMBER_ON_TRIAL;
+}
+
+/* It is known to be slow, and so its trials take longer than stuck-after. */
+Test(guard, a_trial_of_a_slow_worker_ends_before_its_queue_is_rescued)
+{
+	const uint64_t pace_ns = 1000000000;
+	struct said said CLEANUP(said_done) = {};
+	struct hanging hanging;
+	struct program daemon;
+	struct member member;
+
+	hanging_start(&hanging, 0);
+	set(&hanging.scene, "rescue=stuck");
+	set(&hanging.scene, "stuck-after=500ms");
+	set(&hanging.scene, "slow-start=0");
+	cr_assert_eq(value_write_part(hanging.steered.maps.members, hanging.slot,
+				      sizeof(struct member), offsetof(struct member, pace_ns),
+				      &pace_ns, sizeof(pace_ns)),
+		     0);
+	daemon_start(&daemon, NULL, &hanging.scene, NULL);
+	await_steered_listeners(&hanging.scene, NR_HANGING_WORKERS);
+	hanging_queue(&hanging, NR_QUEUED);
+	expect_answered_by_others(&hanging, "found stuck");
+	cr_assert(wait_until(is_on_trial, &hanging, DEADLINE_MS));
+	hanging_queue(&hanging, NR_QUEUED);
+	expect_answered_by_others(&hanging, "on trial");
+	hanging_member(&hanging, &member);
+	cr_expect_not(member.trials & MEMBER_ON_TRIAL);
+	cr_expect_leq(member.nr_rescues, 2);
+	hanging_continue(&hanging);
 	daemon_stop(&daemon, &said);
 	hanging_done(&hanging);
 }
@@ -125,7 +166,7 @@ Test(guard, a_listener_that_nobody_watches_is_rescued_only_when_told_to)
 	size_t i;
 
 	left_start(&left);
-	set(&left.scene, "stuck-after=100ms");
+	set(&left.scene, "stuck-after=1s");
 	set(&left.scene, "rescue=stuck");
 	daemon_start(&daemon, NULL, &left.scene, NULL);
 	cr_assert(wait_until(is_stuck, &left, DEADLINE_MS));

@@ -19,6 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* So long that a worker of a slow machine that is well is never called stuck. */
+#define STUCK_AFTER_NS 500000000
+
+/* Of a slow worker: longer than that, and nowhere near ten times as long. */
+#define SLOW_PATH "/sleep/1500"
+
 /* The worker that hangs is the first. */
 #define HUNG 0
 
@@ -43,6 +49,7 @@ static void scene_start(struct scene *scene, size_t nr_workers, enum policy poli
 	servers_start(&scene->servers, "--workers", number);
 	/* One connection for each, which a policy that draws lots would not give. */
 	steer_hangable(&scene->steered, &scene->servers.endpoint, POLICY_LEAST_CONN);
+	steered_set_stuck_after(&scene->steered, STUCK_AFTER_NS);
 	scene->slot = slot_of_pid(&scene->steered, scene->servers.pids[HUNG]);
 	clients_hold(&scene->held, &scene->servers.endpoint, nr_workers);
 	cr_assert_eq(clients_fewest(&scene->held, nr_workers), 1);
@@ -202,7 +209,7 @@ Test(hang, when_all_hang_connections_are_accepted_and_spread)
 	uint32_t slot;
 	size_t i;
 
-	scene_start(&scene, 3, POLICY_LEAST_LOADED);
+	scene_start(&scene, 3, POLICY_LEAST_CONN);
 	for (i = 0; i < 3; i++)
 		signal_worker(&scene, i, SIGSTOP);
 	clients_connect(&scene.queued, &scene.servers.endpoint, 6);
@@ -242,7 +249,7 @@ static void be_slow_once(struct scene *scene)
 	for (i = 0; i < scene->held.nr; i++)
 		if (scene->held.items[i].worker == HUNG)
 			client = &scene->held.items[i];
-	cr_assert_eq(client_send(client, "/sleep/500"), 0);
+	cr_assert_eq(client_send(client, SLOW_PATH), 0);
 	cr_assert(wait_until(reaches_slot, scene, DEADLINE_MS));
 	cr_assert(wait_until(has_no_queue, scene, DEADLINE_MS));
 	cr_assert_eq(client_receive(client), 0);
@@ -259,7 +266,7 @@ Test(hang, a_slow_worker_is_called_stuck_once_and_then_known)
 		be_slow_once(&scene);
 	member_of(&scene, scene.slot, &member);
 	cr_expect_eq(member.nr_stuck, 1);
-	cr_expect_gt(member.pace_ns, 200000000);
+	cr_expect_gt(member.pace_ns, STUCK_AFTER_NS);
 	scene_end(&scene);
 }
 

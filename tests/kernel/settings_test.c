@@ -36,14 +36,14 @@ Test(settings, set_prints_the_settings_as_it_takes_them)
 		"0.50\n");
 	scene_says(&scene, "set", "slow-start=10m", NULL, ": nothing changed\n");
 	scene_says(&scene, "set", NULL, NULL,
-		   "policy=p2c\nslow-start=10m\nbusy-penalty=2.00\nstuck-after=1h\nrescue=off\n");
+		   "policy=p2c\nslow-start=10m\nbusy-penalty=2.00\nstuck-after=60m\nrescue=off\n");
 	program_run(&json, "set", scene.group, "--netns", scene.netns, "--json");
 	expect_done(&json, "set --json",
 		    "  \"settings\": {\n"
 		    "    \"policy\": \"p2c\",\n"
 		    "    \"slow-start\": \"10m\",\n"
 		    "    \"busy-penalty\": \"2.00\",\n"
-		    "    \"stuck-after\": \"1h\",\n"
+		    "    \"stuck-after\": \"60m\",\n"
 		    "    \"rescue\": \"off\"\n"
 		    "  }\n");
 	scene_says(&scene, "status", "--json", NULL, "\"slow-start\": \"10m\"");

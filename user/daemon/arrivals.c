@@ -36,7 +36,7 @@ static void on_event(const struct event *event, void *argument)
 	struct daemon *daemon = argument;
 
 	if (event->kind == EVENT_ARRIVAL) {
-		daemon->arrived = true;
+		daemon->queues_usec = keeper_take_arrival(daemon->keeper, event);
 		return;
 	}
 	if (event->kind == EVENT_STUCK || event->kind == EVENT_RECOVERED) {
@@ -55,7 +55,7 @@ static void on_event(const struct event *event, void *argument)
 static bool read_events(struct daemon *daemon)
 {
 	daemon->changed = false;
-	daemon->arrived = false;
+	daemon->queues_usec = 0;
 	daemon->stuck = false;
 	/* A ring that was full has lost events, perhaps one of ours. */
 	return event_reader_drain(daemon->reader) >= EVENTS_FULL || daemon->changed;
@@ -73,8 +73,8 @@ static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *
 		err = plan_update(daemon);
 	if (err >= 0 && daemon->stuck)
 		err = timer_start(daemon->queues, 0);
-	else if (err >= 0 && daemon->arrived && !timer_is_running(daemon->queues))
-		err = timer_start(daemon->queues, keeper_queue_delay(daemon->keeper));
+	else if (err >= 0 && daemon->queues_usec && !timer_is_running(daemon->queues))
+		err = timer_start(daemon->queues, daemon->queues_usec);
 	return err;
 }
 

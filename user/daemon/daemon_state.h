@@ -47,7 +47,7 @@ struct daemon {
 	struct churn churn;
 	/* Of the events that are being read. */
 	bool changed; /* a listener of concern came or went */
-	bool arrived; /* something waits in a queue that nobody looks at */
+	uint64_t queues_usec; /* when to look at the queues, as something arrived; 0 if nothing did */
 	bool stuck; /* a listener is stuck */
 };
 

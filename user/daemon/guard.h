@@ -3,9 +3,9 @@
  * guard: looks at the queues of the steered groups, so that a hang is noticed when no SYN comes; but only
  * while something waits in one of them. It says whom to rescue and does not do it.
  *
- * steer arms a group's alarm with the first SYN after a quiet time and reports EVENT_ARRIVAL; each look
- * disarms it first, and arms it again if it found anything. So a connection that comes in between is
- * either seen by the look or reported.
+ * steer arms a group's alarm with the first SYN after a quiet time and reports EVENT_ARRIVAL; then looks are
+ * taken until two in a row find nothing. The first of these two leaves it off, so what arrives from then on is
+ * reported, and what arrived before is seen by the second.
  */
 #ifndef SOCKSTEER_DAEMON_GUARD_H
 #define SOCKSTEER_DAEMON_GUARD_H
@@ -37,7 +37,10 @@ int guard_set_groups(struct guard *guard, const struct pinned *pinned);
  */
 uint64_t guard_look(struct guard *guard, guard_handler handler, void *argument);
 
-/* After an EVENT_ARRIVAL: the time until the first look. */
+/* Takes an EVENT_ARRIVAL: its group is looked at from the next look on. */
+void guard_note_arrival(struct guard *guard, const struct event *event);
+
+/* After that: the time until the first look. */
 uint64_t guard_delay(const struct guard *guard);
 
 #endif

@@ -167,7 +167,8 @@ static bool rescue(const char *folder, uint32_t slot, const struct member *membe
 		return true;
 	snprintf(about, sizeof(about), "rescue %s %u", folder, slot);
 	err = rescue_slot(keeper, folder, slot, &report, &failure);
-	if (err && failure.code != EXIT_NOTHING && !rescan(keeper)) {
+	/* Where nobody could help, a scan would not change that; all else may be out of date. */
+	if (err && (failure.code != EXIT_NOTHING || err == -ESTALE) && !rescan(keeper)) {
 		failure = (struct failure){};
 		err = rescue_slot(keeper, folder, slot, &report, &failure);
 	}
@@ -188,7 +189,8 @@ uint64_t keeper_look_at_queues(struct keeper *keeper)
 	return guard_look(keeper->guard, rescue, keeper);
 }
 
-uint64_t keeper_queue_delay(const struct keeper *keeper)
+uint64_t keeper_take_arrival(struct keeper *keeper, const struct event *event)
 {
+	guard_note_arrival(keeper->guard, event);
 	return guard_delay(keeper->guard);
 }

@@ -55,8 +55,8 @@ bool keeper_has_outdated(const struct keeper *keeper);
  */
 uint64_t keeper_look_at_queues(struct keeper *keeper);
 
-/* After an EVENT_ARRIVAL: the time until the first look, in microseconds. */
-uint64_t keeper_queue_delay(const struct keeper *keeper);
+/* Takes an EVENT_ARRIVAL. The time until the first look at its group, in microseconds. */
+uint64_t keeper_take_arrival(struct keeper *keeper, const struct event *event);
 
 /* Logs an EVENT_STUCK or EVENT_RECOVERED; so many of them in a minute, and no more. */
 void keeper_report_hang(struct keeper *keeper, const struct event *event);

@@ -275,14 +275,23 @@ static void wake_holder_of(const struct listener *listener)
 	}
 }
 
-/* For kernels that do not: see listener_wake(). */
-static void wake_others(const struct rescue *rescue)
+/* For kernels that do not: see listener_wake(). Those that do leave nobody waiting who has a queue. */
+static void wake_others(struct rescue *rescue)
 {
-	size_t i;
+	const struct listener *listener;
+	uint32_t slot, result;
 
-	for (i = 0; i < rescue->live->nr_listeners; i++)
-		if (&rescue->live->listeners[i] != rescue->listener)
-			wake_holder_of(&rescue->live->listeners[i]);
+	if (group_maps_survey(&rescue->pinned->maps, &result) || read_members(rescue))
+		return;
+	for (slot = 0; slot < MAX_SLOTS; slot++) {
+		const struct member *member = &rescue->members[slot];
+
+		if (!member->cookie || !member->head || member->state != STATE_IDLE)
+			continue;
+		listener = find_listener(rescue->live, member->cookie);
+		if (listener)
+			wake_holder_of(listener);
+	}
 }
 
 void group_wake(const struct group *live)

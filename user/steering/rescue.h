@@ -21,10 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More than this often in a minute a listener is not rescued without being asked to. */
-#define MAX_RESCUES_IN_WINDOW 6
-#define RESCUE_WINDOW_NS 60000000000ull
-
 struct rescue_report {
 	uint32_t slot;
 	uint64_t cookie;

@@ -7,6 +7,7 @@
 #include "kernel/values.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 /* The kernel's ENOTSUPP, which it lets slip out to user space; MPTCP and unix sockets give it. */
@@ -145,14 +146,13 @@ static int note_joined(struct sync *sync, uint32_t slot, uint64_t joined_ns)
 {
 	int err = value_read(sync->maps->settings, 0, &sync->settings);
 
-	if (err)
+	if (!err && sync->settings.attached_ns)
+		err = value_write_part(sync->maps->alarms, 0, sizeof(struct alarm),
+				       offsetof(struct alarm, last_ramp_ns), &joined_ns,
+				       sizeof(joined_ns));
+	if (err || slot < sync->settings.nr_slots)
 		return err;
-	if (slot < sync->settings.nr_slots && !sync->settings.attached_ns)
-		return 0;
-	if (slot >= sync->settings.nr_slots)
-		sync->settings.nr_slots = slot + 1;
-	if (sync->settings.attached_ns)
-		sync->settings.last_ramp_ns = joined_ns;
+	sync->settings.nr_slots = slot + 1;
 	return value_write(sync->maps->settings, 0, &sync->settings);
 }
 
