@@ -58,7 +58,7 @@ int command_rescue(int argc, char **argv, struct failure *failure)
 	struct worker_rescue rescue CLEANUP(worker_rescue_done) = {};
 	struct worker_spec worker;
 	struct options options;
-	int err;
+	int err, print_err;
 
 	err = options_parse(command, argc, argv, &options, failure);
 	if (err)
@@ -70,11 +70,12 @@ int command_rescue(int argc, char **argv, struct failure *failure)
 	err = worker_parse_named(&options, &worker, failure);
 	if (!err)
 		err = worker_rescue(&options.group, &worker, &rescue, failure);
-	if (err)
+	/* What was moved before something failed is told too. */
+	if (err && !rescue.nr_listeners)
 		return err;
-	err = options.json ? rescue_print_json(&rescue, stdout) :
-			     rescue_print_text(&rescue, stdout, stderr);
+	print_err = options.json ? rescue_print_json(&rescue, stdout) :
+				   rescue_print_text(&rescue, stdout, stderr);
 	if (rescue_nr_moved(&rescue))
 		audit(&options);
-	return err;
+	return err ? err : print_err;
 }

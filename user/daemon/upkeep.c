@@ -29,6 +29,15 @@ static bool condition_is_passing(enum group_condition condition)
 	return condition_is_steered(condition) || condition == CONDITION_GONE;
 }
 
+static void report_unfinished(struct keeper *keeper, const struct pinned_group *pinned,
+			      const struct refresh_report *report)
+{
+	char about[FOLDER_SIZE + 16];
+
+	snprintf(about, sizeof(about), "unfinished %s", pinned->folder);
+	remark(&keeper->remarks, about, LOG_PRIORITY_ERROR, report->unfinished.message);
+}
+
 static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
 		       const struct group *place, const struct inventory *inventory)
 {
@@ -51,7 +60,8 @@ static int refresh_one(struct keeper *keeper, const struct pinned_group *pinned,
 	if (report.sync.nr_removed && pinned_live(pinned, inventory))
 		group_wake(pinned_live(pinned, inventory));
 	keeper->nr_steered += condition_is_steered(report.condition);
-	return report.incomplete ? -ESTALE : 0;
+	report_unfinished(keeper, pinned, &report);
+	return report.incomplete || report.unfinished.code != EXIT_DONE ? -ESTALE : 0;
 }
 
 static uint64_t longest_absence_ns(const struct keeper *keeper)

@@ -299,6 +299,11 @@ static int refresh_group(struct attach *attach, struct attach_report *report)
 		err = sync_until_stable(attach, &sync);
 	if (!err)
 		err = seed(attach, report);
+	/* Says what could not be finished before; that something was is no failure. */
+	if (!err)
+		err = rescue_finish_pending(&attach->maps, &attach->tables, attach->failure);
+	if (err == -ESTALE && attach->failure->code == EXIT_DONE)
+		err = 0;
 	report->already = true;
 	report->nr_added = sync.nr_added;
 	return err;
@@ -355,11 +360,11 @@ static void undo(const struct attach *attach)
 
 static int attach_locked(struct attach *attach, struct attach_report *report)
 {
-	/* First: a listener that a killed rescue left shut is not found by a scan. */
-	int err = rescue_finish_all(attach->failure);
+	int err;
 
-	if (!err || err == -ESTALE)
-		err = rescan(attach);
+	/* First: a listener that a killed rescue left shut is not found by a scan. */
+	rescue_finish_all();
+	err = rescan(attach);
 	if (!err)
 		err = check_program(attach);
 	if (!err)

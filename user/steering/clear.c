@@ -47,8 +47,9 @@ static void clear_maps(const char *folder, const struct tables *tables)
 
 	group_maps_open_rest(folder, &maps);
 	/* After this nothing tells any more that a killed rescue left a listener shut. */
-	if (maps.members >= 0 && maps.settings >= 0 && tables->layout >= 0)
-		rescue_finish_pending(&maps, tables, &ignored);
+	if (maps.members >= 0 && maps.settings >= 0 && tables->layout >= 0 &&
+	    rescue_finish_pending(&maps, tables, &ignored))
+		rescue_forget_pending(&maps, tables);
 	if (maps.members >= 0 && maps.settings >= 0 && tables->layout >= 0 &&
 	    !roster_read(tables, &roster) && !group_clear(&maps, roster))
 		return;
@@ -76,13 +77,12 @@ int clear_group(const char *folder, const struct inventory *inventory, const str
 int clear_everything(const struct inventory *inventory, struct failure *failure)
 {
 	const struct tables none = TABLES_NONE;
-	struct failure ignored = {};
 	char **folders = NULL;
 	size_t nr_folders = 0, i;
 	int first, err;
 
 	/* After this nothing tells any more that a killed rescue left a listener shut. */
-	rescue_finish_all(&ignored);
+	rescue_finish_all();
 	first = pins_list(&folders, &nr_folders);
 	if (first)
 		return pins_refuse(NULL, first, failure);

@@ -92,6 +92,9 @@ static int write_change(const struct tables *tables, const struct worker_change 
 		return err;
 	report->before = worker;
 	worker.flags = (worker.flags | change->set_flags) & ~change->clear_flags;
+	/* What a person says of draining is not undone at the end of a rescue. */
+	if ((change->set_flags | change->clear_flags) & WORKER_DRAINING)
+		worker.flags &= ~(__u32)WORKER_RESCUED;
 	if (change->weight) {
 		worker.weight = change->weight;
 		worker.cost = policy_cost(change->weight);

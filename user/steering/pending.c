@@ -190,27 +190,32 @@ int rescue_finish_pending(const struct group_maps *maps, const struct tables *ta
 	return first || !found ? first : -ESTALE;
 }
 
-int rescue_finish_all(struct failure *failure)
+void rescue_forget_pending(const struct group_maps *maps, const struct tables *tables)
+{
+	struct member *members CLEANUP(cleanup_free) = calloc(MAX_SLOTS, sizeof(*members));
+	uint32_t slot;
+
+	if (!members || values_read(maps->members, members, sizeof(*members), MAX_SLOTS))
+		return;
+	for (slot = 0; slot < MAX_SLOTS; slot++)
+		if (members[slot].rescue_pid)
+			pending_end(maps, tables, slot, members[slot].worker);
+}
+
+bool rescue_finish_all(void)
 {
 	struct tables tables CLEANUP(tables_done) = TABLES_NONE;
 	struct pinned pinned CLEANUP(pinned_done) = {};
-	int first = 0, err = tables_open(&tables, failure);
+	struct failure ignored = {};
+	bool found = false;
 	size_t i;
 
 	/* Nothing is pinned, or it is of another layout and about to be replaced. */
-	if (err == -ENOENT || err == -EPROTO) {
-		*failure = (struct failure){};
-		return 0;
-	}
-	if (!err)
-		err = pinned_open(&pinned, failure);
-	if (err)
-		return err;
-	for (i = 0; i < pinned.nr_groups; i++) {
-		if (pinned.groups[i].maps.members < 0 || pinned.groups[i].maps.settings < 0)
-			continue;
-		err = rescue_finish_pending(&pinned.groups[i].maps, &tables, failure);
-		first = first && first != -ESTALE ? first : (err ? err : first);
-	}
-	return first;
+	if (tables_open(&tables, &ignored) || pinned_open(&pinned, &ignored))
+		return false;
+	for (i = 0; i < pinned.nr_groups; i++)
+		if (pinned.groups[i].maps.members >= 0 && pinned.groups[i].maps.settings >= 0 &&
+		    rescue_finish_pending(&pinned.groups[i].maps, &tables, &ignored))
+			found = true;
+	return found;
 }

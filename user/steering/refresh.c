@@ -48,10 +48,12 @@ int group_refresh(const struct pinned_group *pinned, const struct inventory *inv
 		.condition = condition_of(live),
 		.incomplete = live && live->reason == REASON_HIDDEN,
 	};
-	int err = rescue_finish_pending(&pinned->maps, tables, failure);
+	int err = rescue_finish_pending(&pinned->maps, tables, &report.unfinished);
 
-	if (err)
+	/* One that stays shut is no reason to leave the others without slots. */
+	if (err == -ESTALE && report.unfinished.code == EXIT_DONE)
 		return err;
+	err = 0;
 	switch (report.condition) {
 	case CONDITION_UNSTEERABLE:
 		if (live->ours)

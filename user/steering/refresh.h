@@ -24,6 +24,8 @@ struct refresh_report {
 	enum group_condition condition;
 	bool incomplete; /* the scan missed members; normal while one starts, so scan again */
 	struct sync_report sync;
+	struct failure
+		unfinished; /* a killed rescue that cannot be finished yet, if it has a message */
 };
 
 /* 0 or -errno with *failure filled. -ESTALE: it changed meanwhile, scan again. */

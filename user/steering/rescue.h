@@ -59,8 +59,14 @@ void group_wake(const struct group *live);
 int rescue_finish_pending(const struct group_maps *maps, const struct tables *tables,
 			  struct failure *failure);
 
-/* The same for all groups that are pinned. */
-int rescue_finish_all(struct failure *failure);
+/* Gives up what cannot be finished, before the rows go: its worker may have listeners in other groups. */
+void rescue_forget_pending(const struct group_maps *maps, const struct tables *tables);
+
+/*
+ * rescue_finish_pending() for all groups that are pinned. What cannot be finished stays in its row, for who brings that
+ * group up to date next; it is no reason not to go on. True if what was scanned before is out of date.
+ */
+bool rescue_finish_all(void);
 
 /* Whether a listener may be rescued without a person asking for it, at this moment. Pure. */
 bool rescue_is_due(const struct member *member, uint64_t now_ns);
@@ -76,7 +82,10 @@ struct worker_rescue {
 	size_t nr_listeners;
 };
 
-/* Rescues all of its listeners. Takes the lock of the pins itself. */
+/*
+ * Rescues all of its listeners. Takes the lock of the pins itself. Where it fails after it moved something,
+ * *ret_rescue tells what.
+ */
 int worker_rescue(const struct group_spec *spec, const struct worker_spec *worker,
 		  struct worker_rescue *ret_rescue, struct failure *failure);
 void worker_rescue_done(struct worker_rescue *rescue);

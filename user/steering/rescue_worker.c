@@ -19,10 +19,7 @@ static int begin(struct session *session, struct failure *failure)
 {
 	int err = session_begin(session, PURPOSE_LOOK, failure);
 
-	if (err)
-		return err;
-	err = rescue_finish_all(failure);
-	if (err != -ESTALE)
+	if (err || !rescue_finish_all())
 		return err;
 	session_done(session);
 	*session = SESSION_NONE;
@@ -45,7 +42,7 @@ static int read_view(const struct session *session, const struct pinned_group *p
 	return 0;
 }
 
-/* Each listener of the worker; the first that fails ends it. */
+/* Each listener of the worker; the first that fails ends it, and what was moved before stands in *rescue. */
 static int rescue_all(const struct session *session, const struct pinned_group *pinned,
 		      const struct tables *tables, const struct status_group *view, uint32_t worker,
 		      struct worker_rescue *rescue, struct failure *failure)
@@ -101,9 +98,9 @@ int worker_rescue(const struct group_spec *spec, const struct worker_spec *worke
 		err = pinned_find(&session.pinned, spec, &session.inventory, &pinned, failure);
 	if (!err)
 		err = rescue_found(&session, pinned, worker, &rescue, failure);
-	if (err)
+	if (err && !rescue.nr_listeners)
 		return err;
 	*ret_rescue = rescue;
 	rescue = (struct worker_rescue){};
-	return 0;
+	return err;
 }
