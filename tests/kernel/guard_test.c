@@ -89,6 +89,15 @@ static bool is_on_trial(void *argument)
 	return member.trials & MEMBER_ON_TRIAL;
 }
 
+/* A worker that goes on while its listener is shut gets EINVAL, which this one does not survive. */
+static bool is_rescued_twice(void *argument)
+{
+	struct member member;
+
+	hanging_member(argument, &member);
+	return member.nr_rescues == 2;
+}
+
 /* It is known to be slow, and so its trials take longer than stuck-after. */
 Test(guard, a_trial_of_a_slow_worker_ends_before_its_queue_is_rescued)
 {
@@ -113,9 +122,9 @@ Test(guard, a_trial_of_a_slow_worker_ends_before_its_queue_is_rescued)
 	cr_assert(wait_until(is_on_trial, &hanging, DEADLINE_MS));
 	hanging_queue(&hanging, NR_QUEUED);
 	expect_answered_by_others(&hanging, "on trial");
+	cr_assert(wait_until(is_rescued_twice, &hanging, DEADLINE_MS));
 	hanging_member(&hanging, &member);
 	cr_expect_not(member.trials & MEMBER_ON_TRIAL);
-	cr_expect_leq(member.nr_rescues, 2);
 	hanging_continue(&hanging);
 	daemon_stop(&daemon, &said);
 	hanging_done(&hanging);

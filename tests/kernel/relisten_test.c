@@ -14,7 +14,9 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -486,5 +488,70 @@ Test(relisten, a_listener_that_was_left_shut_is_finished_where_it_was)
 	cr_assert_eq(endpoint_of_socket(group.listeners[0], &endpoint), 0);
 	cr_expect_arr_eq(&endpoint, &group.endpoint, sizeof(endpoint));
 	cr_expect_eq(relisten_finish(group.listeners[0], &relisten), 0);
+	plain_group_done(&group);
+}
+
+static void run_ip(const char *arguments)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "ip addr %s", arguments);
+	cr_assert_eq(system(command), 0, "%s", command);
+}
+
+static const struct {
+	const char *address;
+	const char *port;
+	const char *add;
+	const char *remove;
+} leaving[] = {
+	{ "10.9.9.9", "0", "add 10.9.9.9/32 dev lo", "del 10.9.9.9/32 dev lo" },
+	{ "10.9.9.9", "4242", "add 10.9.9.9/32 dev lo", "del 10.9.9.9/32 dev lo" },
+	{ "fd00::9", "0", "add fd00::9/128 dev lo nodad", "del fd00::9/128 dev lo" },
+	{ "fd00::9", "4242", "add fd00::9/128 dev lo nodad", "del fd00::9/128 dev lo" },
+};
+
+/* As a VIP that moves to another host, and comes back. */
+Test(relisten, a_listener_whose_address_has_left_the_host_listens_there_when_it_is_back)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(leaving) / sizeof(leaving[0]); i++) {
+		struct plain_group group;
+		struct endpoint endpoint;
+		int client, freebind = -1;
+		socklen_t bytes = sizeof(freebind);
+
+		run_ip(leaving[i].add);
+		plain_group_init(&group, leaving[i].address, leaving[i].port);
+		plain_group_add(&group, PLAIN_BACKLOG);
+		run_ip(leaving[i].remove);
+		relisten(group.listeners[0], leaving[i].add);
+		cr_assert_eq(endpoint_of_socket(group.listeners[0], &endpoint), 0);
+		cr_expect_arr_eq(&endpoint, &group.endpoint, sizeof(endpoint), "%s",
+				 leaving[i].add);
+		cr_assert_eq(getsockopt(group.listeners[0], IPPROTO_IP, IP_FREEBIND, &freebind,
+					&bytes),
+			     0);
+		cr_expect_eq(freebind, 0, "%s", leaving[i].add);
+		run_ip(leaving[i].add);
+		client = client_open(&group.endpoint);
+		cr_expect_eq(queued_on(group.listeners[0]), 1, "%s", leaving[i].add);
+		close(client);
+		plain_group_done(&group);
+		run_ip(leaving[i].remove);
+	}
+}
+
+/* Inherited from a shell with trap '' CHLD: the kernel reaps children itself. */
+Test(relisten, a_process_that_ignores_the_end_of_children_is_told_how_it_went)
+{
+	struct plain_group group;
+
+	cr_assert_neq(signal(SIGCHLD, SIG_IGN), SIG_ERR);
+	plain_group_init(&group, "127.0.0.1", "0");
+	plain_group_add(&group, PLAIN_BACKLOG);
+	relisten(group.listeners[0], "SIGCHLD is ignored");
+	cr_assert_neq(signal(SIGCHLD, SIG_DFL), SIG_ERR);
 	plain_group_done(&group);
 }

@@ -107,17 +107,57 @@ static void restore_options(int fd, const struct relisten *relisten)
 }
 
 /*
+ * bind() refuses an address that has left the host, and the listener goes on without it, as it would have
+ * if it had not been shut: the address may come back. A copy that is left with IP_FREEBIND, because its
+ * maker is killed right here, listens like any other.
+ */
+static int bind_anyway(int fd, const struct relisten *relisten)
+{
+	bool is_ipv6 = relisten->address.ss_family == AF_INET6;
+	int level = is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
+	int name = is_ipv6 ? IPV6_FREEBIND : IP_FREEBIND;
+	const int on = 1, off = 0;
+	int err = 0;
+
+	/* Where it was set already, bind() has not failed for that. */
+	setsockopt(fd, level, name, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)&relisten->address, relisten->address_bytes))
+		err = -errno;
+	setsockopt(fd, level, name, &off, sizeof(off));
+	return err;
+}
+
+/* Ports are in the same place in both families. */
+static bool has_port_of(int fd, const struct relisten *relisten)
+{
+	struct sockaddr_in6 now = {};
+	socklen_t bytes = sizeof(now);
+
+	return !getsockname(fd, (struct sockaddr *)&now, &bytes) &&
+	       now.sin6_port == ((const struct sockaddr_in6 *)&relisten->address)->sin6_port;
+}
+
+/*
  * bind() is for a listener whose port the kernel chose: such a port is given back by the shutdown
- * (SOCK_BINDPORT_LOCK is not set), and listen() would choose another. Elsewhere the socket is bound, and
- * it fails with EINVAL, or, without the right to a low port, with EACCES before that is looked at.
+ * (SOCK_BINDPORT_LOCK is not set), and listen() would choose another. Nothing tells which listeners these
+ * are: getsockname() shows the old port all the same. Elsewhere the socket is bound, and bind() fails with
+ * EINVAL, or with something else that is looked at before, such as the right to a low port or a hook of
+ * the cgroup. So listen() is tried whatever it says, and the port tells how it went.
  */
 static int listen_as_before(int fd, const struct relisten *relisten)
 {
+	int err = 0;
+
 	restore_options(fd, relisten);
-	if (bind(fd, (const struct sockaddr *)&relisten->address, relisten->address_bytes) &&
-	    errno != EINVAL && errno != EACCES)
+	if (bind(fd, (const struct sockaddr *)&relisten->address, relisten->address_bytes))
+		err = errno == EADDRNOTAVAIL ? bind_anyway(fd, relisten) : -errno;
+	if (listen(fd, (int)relisten->backlog))
 		return -errno;
-	return listen(fd, (int)relisten->backlog) ? -errno : 0;
+	if (has_port_of(fd, relisten))
+		return 0;
+	/* At another port it is of no use to anyone, and is not tried again. */
+	shutdown(fd, SHUT_RDWR);
+	return err ? err : -EADDRNOTAVAIL;
 }
 
 /* In the child: nothing but calls that are safe after a fork of a process with threads. */
@@ -130,14 +170,20 @@ static int stop_and_listen(int fd, const struct relisten *relisten)
 
 int relisten_finish(int fd, const struct relisten *relisten)
 {
-	int tries, err = 0;
+	int err = listener_listens(fd) ? 0 : listen_as_before(fd, relisten);
 
-	for (tries = 0; tries < LISTEN_TRIES && !listener_listens(fd); tries++) {
-		if (tries)
-			poll(NULL, 0, LISTEN_PAUSE_MS);
-		err = listen_as_before(fd, relisten);
-	}
 	return listener_listens(fd) ? 0 : err;
+}
+
+static int finish_patiently(int fd, const struct relisten *relisten)
+{
+	int tries, err = relisten_finish(fd, relisten);
+
+	for (tries = 1; tries < LISTEN_TRIES && err; tries++) {
+		poll(NULL, 0, LISTEN_PAUSE_MS);
+		err = relisten_finish(fd, relisten);
+	}
+	return err;
 }
 
 /* Waits for a child of ours, and ends it if it takes too long. */
@@ -152,20 +198,30 @@ static int await_child(pid_t child)
 	while (!ended && clock_now_ns() < deadline_ns) {
 		/* Without the descriptor this is a pause of one millisecond. */
 		poll(&ends, 1, process >= 0 ? (int)(CHILD_DEADLINE_NS / 1000000) : 1);
-		ended = waitpid(child, &status, WNOHANG);
+		ended = waitpid(child, &status, WNOHANG | __WALL);
 	}
 	if (!ended) {
 		kill(child, SIGKILL);
-		ended = waitpid(child, &status, 0);
+		ended = waitpid(child, &status, __WALL);
 	}
 	if (ended != child || !WIFEXITED(status))
 		return -ECHILD;
 	return -WEXITSTATUS(status);
 }
 
+/*
+ * fork(), but without a signal when the child ends. The kernel reaps a child whose end is told by SIGCHLD
+ * by itself if that signal is ignored, which is inherited ("trap '' CHLD"), and then nobody can wait for
+ * it. The child makes system calls only, so it needs nothing of what the C library does after a fork.
+ */
+static pid_t fork_silently(void)
+{
+	return (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+}
+
 static int run_child(int fd, const struct relisten *relisten)
 {
-	pid_t child = fork();
+	pid_t child = fork_silently();
 
 	if (child < 0)
 		return -errno;
@@ -186,7 +242,7 @@ int relisten_run(int fd, const struct relisten *relisten)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = run_child(fd, relisten);
 	was_shut = !listener_listens(fd);
-	finish_err = relisten_finish(fd, relisten);
+	finish_err = finish_patiently(fd, relisten);
 	restore_options(fd, relisten);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	/* Where the child left it shut, it was the parent that did the other half. */

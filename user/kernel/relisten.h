@@ -39,7 +39,7 @@ int relisten_prepare(int fd, struct relisten *ret_relisten);
  */
 int relisten_run(int fd, const struct relisten *relisten);
 
-/* Makes it listen if it does not. */
+/* Makes it listen if it does not. Tried once: who calls it again later is more patient than this. */
 int relisten_finish(int fd, const struct relisten *relisten);
 
 bool listener_listens(int fd);
