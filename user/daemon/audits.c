@@ -16,6 +16,15 @@ void keeper_forget_audit(struct keeper *keeper)
 	keeper->auditor = NULL;
 }
 
+void keeper_prepare_audit(struct keeper *keeper)
+{
+	struct failure ignored = {};
+
+	/* A failure comes again with the audit, which says it. */
+	if (!keeper->auditor && keeper->nr_steered)
+		auditor_new(&keeper->tables, &keeper->auditor, &ignored);
+}
+
 static int step(struct keeper *keeper, bool *ret_done, struct failure *failure)
 {
 	struct audit_report report CLEANUP(audit_done) = {};

@@ -58,6 +58,12 @@ struct keeper {
  */
 void keeper_attach_missing(struct keeper *keeper, const struct inventory *inventory);
 
+/*
+ * Loads what audits need, once there is something to audit. It takes as long as an attach, so it is done
+ * after one and not when the first audit is due, in the middle of whatever goes on then.
+ */
+void keeper_prepare_audit(struct keeper *keeper);
+
 /* Lets go of everything that audits need, and gives up the one that goes on. */
 void keeper_forget_audit(struct keeper *keeper);
 

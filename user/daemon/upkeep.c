@@ -195,6 +195,7 @@ bool keeper_update(struct keeper *keeper)
 	}
 	if (keeper->has_attached)
 		watch_attached(keeper);
+	keeper_prepare_audit(keeper);
 	if (!stale && !keeper->has_more) {
 		keeper->orders_are_new = false;
 		keeper->oldest_join_ns = 0;
