@@ -79,15 +79,16 @@ void keeper_report_hang(struct keeper *keeper, const struct event *event)
 	const struct group *group = find_group(&keeper->inventory, event->cookie);
 	char name[ADDRESS_TEXT_SIZE] = "?", worker[NAME_TEXT_SIZE + 32];
 
-	if (!may_say(keeper))
+	/* What waited in the ring since before the start is history. */
+	if (event->time_ns < keeper->started_ns || !may_say(keeper))
 		return;
 	if (group)
 		group_name(group, name);
 	name_worker(keeper, event->cookie, worker, sizeof(worker));
 	if (event->kind == EVENT_STUCK)
 		log_line(LOG_PRIORITY_WARNING,
-			 "%s: %s is stuck: it does not accept what waits in its queue, and gets no "
-			 "new connections while others can take them",
+			 "%s: %s is stuck: it does not accept what waits in its queue, and every "
+			 "policy but hash passes it over while others can take connections",
 			 name, worker);
 	else
 		log_line(LOG_PRIORITY_NOTICE, "%s: %s takes connections again", name, worker);
@@ -154,6 +155,19 @@ static void report_rescue(struct keeper *keeper, const struct rescue_report *rep
 		 (double)report->duration_ns / 1e6);
 }
 
+static void report_too_often(struct keeper *keeper, const char *about, uint64_t cookie)
+{
+	char worker[NAME_TEXT_SIZE + 32], text[NAME_TEXT_SIZE + 160];
+
+	name_worker(keeper, cookie, worker, sizeof(worker));
+	snprintf(
+		text, sizeof(text),
+		"%s was rescued %u times within a minute; what waits in its queue now is left there "
+		"until that is over",
+		worker, MAX_RESCUES_IN_WINDOW);
+	remark(&keeper->remarks, about, LOG_PRIORITY_WARNING, text);
+}
+
 /* guard_handler */
 static bool rescue(const char *folder, uint32_t slot, const struct member *member, void *argument)
 {
@@ -163,9 +177,11 @@ static bool rescue(const char *folder, uint32_t slot, const struct member *membe
 	char about[FOLDER_SIZE + 32];
 	int err;
 
-	if (!rescue_is_due(member, clock_now_ns()))
-		return true;
 	snprintf(about, sizeof(about), "rescue %s %u", folder, slot);
+	if (!rescue_is_due(member, clock_now_ns())) {
+		report_too_often(keeper, about, member->cookie);
+		return true;
+	}
 	err = rescue_slot(keeper, folder, slot, &report, &failure);
 	/* Where nobody could help, a scan would not change that; all else may be out of date. */
 	if (err && (failure.code != EXIT_NOTHING || err == -ESTALE) && !rescan(keeper)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The keeper's life, and what it is told. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/handover.h"
 #include "daemon/keeper_state.h"
@@ -87,6 +88,7 @@ int keeper_new(const struct daemon_options *options, struct keeper **ret_keeper,
 	keeper->tables = TABLES_NONE;
 	keeper->lock = -1;
 	keeper->orders_are_new = true;
+	keeper->started_ns = clock_now_ns();
 	err = orders_init(options, &keeper->orders, failure);
 	if (!err)
 		err = pins_check(failure);

@@ -37,6 +37,7 @@ struct keeper {
 	struct watch *watch; /* owned */
 	struct guard *guard; /* owned */
 	struct inventory inventory; /* owned; of the last update */
+	uint64_t started_ns; /* CLOCK_MONOTONIC */
 	uint64_t hang_lines_since_ns; /* when the minute began of which lines about hangs are counted */
 	uint32_t nr_hang_lines;
 	struct folders steered; /* owned; groups that were seen pinned */

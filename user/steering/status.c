@@ -108,6 +108,16 @@ static int fill_counters(const struct source *source, const struct member *membe
 	return 0;
 }
 
+/* A listener that was shut and listens again, by itself or by a rescue that was killed, has lost its slot. */
+static bool has_slot(const struct source *source, const struct status_listener *listener)
+{
+	uint64_t cookie;
+
+	return !listener->gone &&
+	       !slot_read(source->pinned->maps.listeners, listener->slot, &cookie) &&
+	       cookie == listener->cookie;
+}
+
 static int fill_listeners(const struct source *source, struct status_group *group)
 {
 	struct member *members CLEANUP(cleanup_free) = calloc(MAX_SLOTS, sizeof(*members));
@@ -130,7 +140,7 @@ static int fill_listeners(const struct source *source, struct status_group *grou
 		err = fill_counters(source, &members[slot], listener);
 		fill_live(source->live, listener);
 		fill_watch(&members[slot], listener);
-		nr_present += !listener->gone;
+		nr_present += has_slot(source, listener);
 		group->nr_listeners++;
 	}
 	if (source->live && source->live->size > nr_present)
