@@ -507,8 +507,8 @@ static const struct {
 } leaving[] = {
 	{ "10.9.9.9", "0", "add 10.9.9.9/32 dev lo", "del 10.9.9.9/32 dev lo" },
 	{ "10.9.9.9", "4242", "add 10.9.9.9/32 dev lo", "del 10.9.9.9/32 dev lo" },
-	{ "fd00::9", "0", "add fd00::9/128 dev lo nodad", "del fd00::9/128 dev lo" },
-	{ "fd00::9", "4242", "add fd00::9/128 dev lo nodad", "del fd00::9/128 dev lo" },
+	{ "fd00::9", "0", "add fd00::9/128 dev lo", "del fd00::9/128 dev lo" },
+	{ "fd00::9", "4242", "add fd00::9/128 dev lo", "del fd00::9/128 dev lo" },
 };
 
 /* As a VIP that moves to another host, and comes back. */

@@ -38,21 +38,11 @@ static bool may_say(struct keeper *keeper)
 	return false;
 }
 
-static const struct listener *find_listener(const struct inventory *inventory, uint64_t cookie)
-{
-	size_t i, j;
-
-	for (i = 0; i < inventory->nr_groups; i++)
-		for (j = 0; j < inventory->groups[i].nr_listeners; j++)
-			if (inventory->groups[i].listeners[j].cookie == cookie)
-				return &inventory->groups[i].listeners[j];
-	return NULL;
-}
-
 /* "nginx (process 812)", of the last scan. */
 static void name_worker(const struct keeper *keeper, uint64_t cookie, char *ret_text, size_t size)
 {
-	const struct listener *listener = find_listener(&keeper->inventory, cookie);
+	const struct group *group = inventory_find_cookie(&keeper->inventory, cookie);
+	const struct listener *listener = group ? group_find_listener(group, cookie) : NULL;
 	char comm[NAME_TEXT_SIZE];
 
 	if (!listener) {
@@ -63,20 +53,9 @@ static void name_worker(const struct keeper *keeper, uint64_t cookie, char *ret_
 	snprintf(ret_text, size, "%s (process %u)", comm, listener->pid);
 }
 
-static const struct group *find_group(const struct inventory *inventory, uint64_t cookie)
-{
-	size_t i, j;
-
-	for (i = 0; i < inventory->nr_groups; i++)
-		for (j = 0; j < inventory->groups[i].nr_listeners; j++)
-			if (inventory->groups[i].listeners[j].cookie == cookie)
-				return &inventory->groups[i];
-	return NULL;
-}
-
 void keeper_report_hang(struct keeper *keeper, const struct event *event)
 {
-	const struct group *group = find_group(&keeper->inventory, event->cookie);
+	const struct group *group = inventory_find_cookie(&keeper->inventory, event->cookie);
 	char name[ADDRESS_TEXT_SIZE] = "?", worker[NAME_TEXT_SIZE + 32];
 
 	/* What waited in the ring since before the start is history. */
@@ -141,7 +120,7 @@ static int rescan(struct keeper *keeper)
 
 static void report_rescue(struct keeper *keeper, const struct rescue_report *report)
 {
-	const struct group *group = find_group(&keeper->inventory, report->cookie);
+	const struct group *group = inventory_find_cookie(&keeper->inventory, report->cookie);
 	char name[ADDRESS_TEXT_SIZE] = "?", worker[NAME_TEXT_SIZE + 32];
 
 	if (!may_say(keeper))
@@ -162,7 +141,7 @@ static void report_too_often(struct keeper *keeper, const char *about, uint64_t 
 	name_worker(keeper, cookie, worker, sizeof(worker));
 	snprintf(
 		text, sizeof(text),
-		"%s was rescued %u times within a minute; what waits in its queue now is left there "
+		"%s was rescued %d times within a minute; what waits in its queue now is left there "
 		"until that is over",
 		worker, MAX_RESCUES_IN_WINDOW);
 	remark(&keeper->remarks, about, LOG_PRIORITY_WARNING, text);

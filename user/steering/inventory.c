@@ -315,3 +315,23 @@ void inventory_done(struct inventory *inventory)
 	free(inventory->groups);
 	*inventory = (struct inventory){};
 }
+
+const struct listener *group_find_listener(const struct group *group, uint64_t cookie)
+{
+	size_t i;
+
+	for (i = 0; i < group->nr_listeners; i++)
+		if (group->listeners[i].cookie == cookie)
+			return &group->listeners[i];
+	return NULL;
+}
+
+const struct group *inventory_find_cookie(const struct inventory *inventory, uint64_t cookie)
+{
+	size_t i;
+
+	for (i = 0; i < inventory->nr_groups; i++)
+		if (group_find_listener(&inventory->groups[i], cookie))
+			return &inventory->groups[i];
+	return NULL;
+}

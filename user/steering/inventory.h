@@ -84,6 +84,12 @@ void group_reason_text(const struct group *group, char *ret_text, size_t size);
 size_t group_nr_workers(const struct group *group);
 size_t group_nr_processes(const struct group *group);
 
+/* The listener with this cookie, NULL if the group has none. Borrowed. */
+const struct listener *group_find_listener(const struct group *group, uint64_t cookie);
+
+/* The group that has it, NULL if none does. Borrowed. */
+const struct group *inventory_find_cookie(const struct inventory *inventory, uint64_t cookie);
+
 /* Which group the user means: every field that is set must match. */
 struct group_spec {
 	bool has_address;

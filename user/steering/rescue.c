@@ -41,16 +41,6 @@ static int read_members(struct rescue *rescue)
 	return err ? maps_failed(rescue, err) : 0;
 }
 
-static const struct listener *find_listener(const struct group *group, uint64_t cookie)
-{
-	size_t i;
-
-	for (i = 0; i < group->nr_listeners; i++)
-		if (group->listeners[i].cookie == cookie)
-			return &group->listeners[i];
-	return NULL;
-}
-
 static bool slot_is_filled(const struct rescue *rescue, uint32_t slot)
 {
 	uint64_t cookie;
@@ -79,7 +69,7 @@ static int check_slot(struct rescue *rescue)
 {
 	if (rescue->slot < MAX_SLOTS && slot_is_filled(rescue, rescue->slot))
 		rescue->listener =
-			find_listener(rescue->live, rescue->members[rescue->slot].cookie);
+			group_find_listener(rescue->live, rescue->members[rescue->slot].cookie);
 	if (rescue->listener)
 		return 0;
 	return failure_set(rescue->failure, EXIT_NOTHING, ESTALE,
@@ -98,7 +88,7 @@ static bool is_healthy(const struct rescue *rescue, uint32_t slot)
 	if (!slot_is_filled(rescue, slot) || member->stuck_ns ||
 	    member->worker == rescue->members[rescue->slot].worker)
 		return false;
-	listener = find_listener(rescue->live, member->cookie);
+	listener = group_find_listener(rescue->live, member->cookie);
 	return listener && listener->state != STATE_UNATTENDED &&
 	       !value_read(rescue->tables->workers, member->worker, &worker) &&
 	       !(worker.flags & WORKER_DRAINING);
@@ -288,7 +278,7 @@ static void wake_others(struct rescue *rescue)
 
 		if (!member->cookie || !member->head || member->state != STATE_IDLE)
 			continue;
-		listener = find_listener(rescue->live, member->cookie);
+		listener = group_find_listener(rescue->live, member->cookie);
 		if (listener)
 			wake_holder_of(listener);
 	}

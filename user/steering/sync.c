@@ -23,16 +23,6 @@ struct sync {
 	struct settings settings;
 };
 
-static const struct listener *find_listener(const struct group *group, uint64_t cookie)
-{
-	size_t i;
-
-	for (i = 0; i < group->nr_listeners; i++)
-		if (group->listeners[i].cookie == cookie)
-			return &group->listeners[i];
-	return NULL;
-}
-
 static uint32_t find_slot(const struct sync *sync, uint64_t cookie)
 {
 	uint32_t slot;
@@ -216,9 +206,10 @@ static bool is_gone(const struct sync *sync, uint32_t slot)
 {
 	uint64_t cookie = sync->members[slot].cookie, found;
 
-	if (!cookie)
+	/* A rescue that was killed left it shut, and its row is all that tells so. */
+	if (!cookie || sync->members[slot].rescue_pid)
 		return false;
-	return !find_listener(sync->group, cookie) ||
+	return !group_find_listener(sync->group, cookie) ||
 	       slot_read(sync->maps->listeners, slot, &found) || found != cookie;
 }
 
