@@ -214,6 +214,7 @@ static void call_rescue(struct guarded *group, const struct settings *settings, 
 	uint32_t nr_slots = settings->nr_slots < MAX_SLOTS ? settings->nr_slots : MAX_SLOTS, slot;
 	struct member *members CLEANUP(cleanup_free) = calloc(MAX_SLOTS, sizeof(*members));
 	uint32_t nr = 0;
+	int done;
 
 	if (!members || values_read(group->maps.members, members, sizeof(*members), MAX_SLOTS) ||
 	    !has_healthy(members, nr_slots))
@@ -221,12 +222,15 @@ static void call_rescue(struct guarded *group, const struct settings *settings, 
 	for (slot = 0; slot < nr_slots && nr < MAX_RESCUES; slot++) {
 		if (!is_for_rescue(settings, &members[slot], look_ns))
 			continue;
-		nr++;
-		if (!handler(group->folder, slot, &members[slot], argument)) {
+		done = handler(group->folder, slot, &members[slot], argument);
+		if (done < 0) {
 			take_rest(group);
 			return;
 		}
-		group->rest_ns = REST_NS;
+		/* One that has had all its rescues of a minute is not to keep others from theirs. */
+		nr += (uint32_t)done;
+		if (done)
+			group->rest_ns = REST_NS;
 	}
 }
 

@@ -17,10 +17,11 @@ struct guard;
 
 /*
  * A listener that its group's settings want rescued, and that others could help. member is valid during
- * the call. False if it could not be helped: then the group is left alone for a while.
+ * the call. 1 if it was rescued; 0 if there was nothing to do, or none is due; negative if it could not be
+ * helped: then the group is left alone for a while.
  */
-typedef bool (*guard_handler)(const char *folder, uint32_t slot, const struct member *member,
-			      void *argument);
+typedef int (*guard_handler)(const char *folder, uint32_t slot, const struct member *member,
+			     void *argument);
 
 int guard_new(struct guard **ret_guard); /* -ENOMEM */
 void guard_free(struct guard *guard);

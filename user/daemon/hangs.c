@@ -148,7 +148,7 @@ static void report_too_often(struct keeper *keeper, const char *about, uint64_t 
 }
 
 /* guard_handler */
-static bool rescue(const char *folder, uint32_t slot, const struct member *member, void *argument)
+static int rescue(const char *folder, uint32_t slot, const struct member *member, void *argument)
 {
 	struct keeper *keeper = argument;
 	struct rescue_report report;
@@ -159,7 +159,7 @@ static bool rescue(const char *folder, uint32_t slot, const struct member *membe
 	snprintf(about, sizeof(about), "rescue %s %u", folder, slot);
 	if (!rescue_is_due(member, clock_now_ns())) {
 		report_too_often(keeper, about, member->cookie);
-		return true;
+		return 0;
 	}
 	err = rescue_slot(keeper, folder, slot, &report, &failure);
 	/* Where nobody could help, a scan would not change that; all else may be out of date. */
@@ -169,14 +169,14 @@ static bool rescue(const char *folder, uint32_t slot, const struct member *membe
 	}
 	remark(&keeper->remarks, about, LOG_PRIORITY_WARNING, err ? failure.message : "");
 	if (err)
-		return false;
+		return err;
 	/* Its worker came to accept it all meanwhile. */
 	if (!report.queued_before)
-		return true;
+		return 0;
 	report_rescue(keeper, &report);
 	/* Its connections are charged to it until an audit finds who has them now. */
 	keeper->changed = true;
-	return true;
+	return 1;
 }
 
 uint64_t keeper_look_at_queues(struct keeper *keeper)
