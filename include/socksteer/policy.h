@@ -26,12 +26,12 @@
 /*
  * What a busy worker weighs more than an idle one. Below one connection, or a worker that is busy
  * accepting would be passed over for one that holds more. It weighs that much again for each doubling of
- * the time that it has been busy, from 2^20 ns, a millisecond, on: one that stays busy with few
+ * the time that it has been busy, from 2^23 ns, 8 milliseconds, on: one that stays busy with few
  * connections is worse off than an idle one with several. Doublings, because two workers that are always
  * busy shall not differ by when they were looked at last.
  */
 #define DEFAULT_BUSY_PENALTY (LOAD_UNIT / 2)
-#define BUSY_UNIT_SHIFT 20
+#define BUSY_UNIT_SHIFT 23
 #define BUSY_DOUBLINGS 8
 
 /* What one unit of load costs a worker of weight 1, see policy_cost(). */

@@ -102,7 +102,7 @@ Test(operate, a_resumed_worker_gets_connections_again)
 	struct steered steered;
 	struct scene scene;
 
-	begin(&scene, &steered, "2", POLICY_LEAST_LOADED);
+	begin(&scene, &steered, "2", POLICY_LEAST_CONN);
 	pid_format(&scene, 0, pid);
 	scene_says(&scene, "resume", pid, NULL, "was not draining; nothing changed");
 	scene_says(&scene, "drain", pid, NULL, "it holds 0 connections\n");

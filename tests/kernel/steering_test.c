@@ -159,7 +159,7 @@ Test(steering, a_worker_that_stays_busy_with_few_is_passed_over_for_an_idle_one_
 	struct clients clients CLEANUP(clients_done) = {};
 	struct servers servers;
 	struct steered steered;
-	struct away_wait wait = { &steered, 0, 130000000 };
+	struct away_wait wait = { &steered, 0, 2200000000 };
 	size_t i;
 
 	servers_start(&servers, "--workers", "2");
@@ -169,7 +169,7 @@ Test(steering, a_worker_that_stays_busy_with_few_is_passed_over_for_an_idle_one_
 	cr_assert_eq(client_send(&clients.items[clients.items[0].worker == 1], SLEEP_PATH), 0);
 	cr_assert(wait_until(is_away_for, &wait, DEADLINE_MS));
 
-	/* Its one, and half a connection for being busy and for each of seven doublings or more: 5 or 5.5. */
+	/* Its one, and half a connection for being busy and for each of eight doublings: 5.5. */
 	clients_hold(&clients, &servers.endpoint, 4);
 	for (i = 2; i < 6; i++)
 		cr_expect_eq(clients.items[i].worker, 1, "connection %zu", i);
